@@ -79,6 +79,15 @@ bool entry_has_heads(const struct entry *entry, const struct formal *formal)
     return length >= sizeof heads - 1 && !strcmp(name + length - (sizeof heads - 1), heads);
 }
 
+const struct formal_touch *entry_touch(const struct formals *formals, int size)
+{
+    for (int i = 0; i < formals->touches && size >= 0; i++) {
+        if (formals->touch[i].size[0] == size)
+            return &formals->touch[i];
+    }
+    return NULL;
+}
+
 bool entry_copies(const char *reference)
 {
     return !strcmp(reference, "permute");
@@ -227,13 +236,12 @@ static void print_factor(const struct entry *entry, const struct formal_dim *dim
     textbuf_printf(out, extent->operation ? ")" : "");
 }
 
-/* A dim of 1 is left out, but for an array of one element. */
+/* A dim that is the number 1. */
 static bool is_one(const struct entry *entry, const struct formal *formal, int d)
 {
     const struct extent *extent = &entry->size[formal->dim[d].size < 0 ? 0 : formal->dim[d].size];
-    bool one = formal->dim[d].size >= 0 && !extent->operation &&
-               extent->part[0].atom == ATOM_NUMBER && extent->part[0].number == 1;
-    return one && (d + 1 < formal->ndim || formal->ndim > 1);
+    return formal->dim[d].size >= 0 && !extent->operation && extent->part[0].atom == ATOM_NUMBER &&
+           extent->part[0].number == 1;
 }
 
 /* The distance between the parts of a dim: the product of those behind it in memory. */
@@ -277,6 +285,32 @@ static const char *role_of(const struct entry *entry, unsigned fact)
     return "const ";
 }
 
+/* The parameter that is bound to an array of that slot; ENTRY_UNBOUND: none is. */
+static int bound_slot(const struct entry *entry, int slot)
+{
+    for (int i = 0; i < entry->formals->count; i++) {
+        const struct formal *formal = &entry->formals->formal[i];
+        if (formal_is_array(formal) && formal->slot == slot)
+            return entry->bound[i];
+    }
+    return ENTRY_UNBOUND;
+}
+
+static void print_dim(const struct entry *entry, const struct formal_dim *dim, struct textbuf *out)
+{
+    const struct formal_touch *touch = entry_touch(entry->formals, dim->size);
+    char name[NAME];
+    int by = touch ? bound_slot(entry, touch->by) : ENTRY_UNBOUND;
+    if (by >= 0) {
+        name_fact(entry, (unsigned)by, name);
+        textbuf_printf(out, "@%s", name);
+    } else if (dim->size < 0) {
+        textbuf_printf(out, "%lld", (long long)dim->literal);
+    } else {
+        print_extent(entry, &entry->size[dim->size], out);
+    }
+}
+
 static void print_array(const struct entry *entry, unsigned fact, struct textbuf *out)
 {
     const struct fact *of = &entry->facts->fact[fact];
@@ -288,14 +322,16 @@ static void print_array(const struct entry *entry, unsigned fact, struct textbuf
         const struct formal *formal = &entry->formals->formal[i];
         if (entry->bound[i] != (int)fact || !formal_is_array(formal))
             continue;
+        /* Dims of 1 in front are left out; of a permuted copy, whose dims are alike, all of them.
+         */
+        bool leading = entry->pitch[i] < 0;
         for (int d = 0; d < formal->ndim; d++) {
-            if (is_one(entry, formal, d) && entry->pitch[i] < 0)
+            bool one = is_one(entry, formal, d);
+            leading = leading && one && d + 1 < formal->ndim;
+            if (leading || (one && entry_copies(entry->reference->name)))
                 continue;
             textbuf_printf(out, "[");
-            if (formal->dim[d].size < 0)
-                textbuf_printf(out, "%lld", (long long)formal->dim[d].literal);
-            else
-                print_extent(entry, &entry->size[formal->dim[d].size], out);
+            print_dim(entry, &formal->dim[d], out);
             if (d == 0 && entry->pitch[i] >= 0) {
                 name_fact(entry, (unsigned)entry->pitch[i], name);
                 textbuf_printf(out, ":%s", name);
@@ -308,24 +344,71 @@ static void print_array(const struct entry *entry, unsigned fact, struct textbuf
     }
 }
 
-static void print_signature(const struct entry *entry, const char *indent, struct textbuf *out)
+/* One parameter without a separator; false: it is not named. */
+typedef bool print_fn(const struct entry *entry, const struct extents *extents, unsigned fact,
+                      struct textbuf *out);
+
+/* A struct of those of its fields that are named, and "_" where none is. Returns the first fact
+ * behind it. */
+static unsigned print_struct(const struct entry *entry, const struct extents *extents,
+                             unsigned first, print_fn *print, struct textbuf *out)
 {
-    char name[NAME];
-    textbuf_printf(out, "%s    signature: >\n%s      ", indent, indent);
-    for (unsigned f = 0; f < entry->facts->count; f++) {
+    const struct field *of = &entry->facts->fact[first].field;
+    struct textbuf one;
+    unsigned named = 0, f = first;
+    textbuf_init(&one);
+    for (; f < entry->facts->count && entry->facts->fact[f].field.param == of->param; f++) {
+        const struct field *field = &entry->facts->fact[f].field;
+        textbuf_clear(&one);
+        if (!print(entry, extents, f, &one))
+            continue;
+        if (!named++)
+            textbuf_printf(out, "struct %u { ", of->whole);
+        textbuf_printf(out, "%s%.*s @%u", named > 1 ? ", " : "", (int)one.length, one.data,
+                       field->offset - field->begin);
+    }
+    textbuf_printf(out, named ? " }" : "_");
+    textbuf_release(&one);
+    return f;
+}
+
+static void print_list(const struct entry *entry, const struct extents *extents, print_fn *print,
+                       struct textbuf *out)
+{
+    unsigned f = 0;
+    while (f < entry->facts->count) {
         const struct fact *of = &entry->facts->fact[f];
-        bool scalar = of->kind == FACT_INTEGER || of->kind == FACT_REAL;
         textbuf_printf(out, "%s%s", f ? ", " : "", of->zero ? "..." : "");
         if (of->zero)
-            break;
-        name_fact(entry, f, name);
-        if (of->kind == FACT_ARRAY && is_bound(entry, f))
-            print_array(entry, f, out);
-        else if (scalar && of->dtype != DTYPE_NONE)
-            textbuf_printf(out, "%s %s", dtype_text(of->dtype), name);
-        else
+            return;
+        if (field_is_part(&of->field))
+            f = print_struct(entry, extents, f, print, out);
+        else if (!print(entry, extents, f++, out))
             textbuf_printf(out, "_");
     }
+}
+
+static bool print_bound(const struct entry *entry, const struct extents *extents, unsigned fact,
+                        struct textbuf *out)
+{
+    const struct fact *of = &entry->facts->fact[fact];
+    bool scalar = of->kind == FACT_INTEGER || of->kind == FACT_REAL;
+    char name[NAME];
+    (void)extents;
+    name_fact(entry, fact, name);
+    if (of->kind == FACT_ARRAY && is_bound(entry, fact))
+        print_array(entry, fact, out);
+    else if (scalar && of->dtype != DTYPE_NONE)
+        textbuf_printf(out, "%s %s", dtype_text(of->dtype), name);
+    else
+        return false;
+    return true;
+}
+
+static void print_signature(const struct entry *entry, const char *indent, struct textbuf *out)
+{
+    textbuf_printf(out, "%s    signature: >\n%s      ", indent, indent);
+    print_list(entry, NULL, print_bound, out);
     textbuf_printf(out, "\n");
 }
 
@@ -438,7 +521,7 @@ static void print_size(const struct entry *entry, const struct extents *extents,
 }
 
 /* "inout f32 p0?[n]" */
-static void print_guess(const struct entry *entry, const struct extents *extents, unsigned fact,
+static bool print_guess(const struct entry *entry, const struct extents *extents, unsigned fact,
                         struct textbuf *out)
 {
     char name[NAME];
@@ -450,14 +533,15 @@ static void print_guess(const struct entry *entry, const struct extents *extents
                        : of->writes              ? ""
                                                  : "const ";
     name_fact(entry, fact, name);
-    if (of->kind == FACT_OTHER) {
-        textbuf_printf(out, "_");
-    } else if (of->kind != FACT_ARRAY) {
+    if (of->kind == FACT_OTHER)
+        return false;
+    if (of->kind != FACT_ARRAY) {
         textbuf_printf(out, "%s %s", type, name);
     } else {
         textbuf_printf(out, "%s%s %s%s", role, type, name, of->null ? "?" : "");
         print_size(entry, extents, fact, out);
     }
+    return true;
 }
 
 void entry_print_unknown(const struct facts *facts, const char *indent, struct textbuf *out)
@@ -468,12 +552,6 @@ void entry_print_unknown(const struct facts *facts, const char *indent, struct t
     extents_find(&extents, facts);
     print_kernel(facts, indent, out);
     textbuf_printf(out, "%s    signature: >\n%s      ", indent, indent);
-    for (unsigned f = 0; f < facts->count; f++) {
-        bool zero = facts->fact[f].zero;
-        textbuf_printf(out, "%s%s", f ? ", " : "", zero ? "..." : "");
-        if (zero)
-            break;
-        print_guess(&entry, &extents, f, out);
-    }
+    print_list(&entry, &extents, print_guess, out);
     textbuf_printf(out, "\n%s    reference: NAME\n", indent);
 }

@@ -62,6 +62,9 @@ enum dtype entry_half(const struct entry *entry);
 /* Whether it is an array [a][time][heads][b], which may lie with the heads in front of the time. */
 bool entry_has_heads(const struct entry *entry, const struct formal *formal);
 
+/* Of a dim whose items another formal names: that clause; NULL: it is none. */
+const struct formal_touch *entry_touch(const struct formals *formals, int size);
+
 /* Whether the reference copies its input, of four dims, in the order that strides give. */
 bool entry_copies(const char *reference);
 

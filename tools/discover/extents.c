@@ -55,6 +55,23 @@ static void add_pairs(struct finding *f, unsigned atoms, char operation)
     }
 }
 
+/* Counts of vectors, as elements: of each width that the code has. */
+static void add_vectors(struct finding *f, unsigned atoms)
+{
+    enum { WIDEST = 16 };
+    for (unsigned lanes = 2; lanes <= WIDEST; lanes *= 2) {
+        bool some = false;
+        for (unsigned p = 0; p < f->facts->count; p++)
+            some |= f->facts->fact[p].lanes == lanes;
+        for (unsigned i = 0; i < atoms && some; i++) {
+            const struct extent_part part = f->out->extent[i].part[0];
+            const struct extent_part number = {ATOM_NUMBER, lanes};
+            if (part.atom == ATOM_FACT)
+                add(f, (struct extent){{part, number}, '*'});
+        }
+    }
+}
+
 /* What a template or a compiler put into the name: 64 of f<64>. */
 static void add_numbers(struct finding *f)
 {
@@ -68,6 +85,21 @@ static void add_numbers(struct finding *f)
         if (number > 1 && number < 1 << 20)
             add_one(f, ATOM_NUMBER, number);
         c = end - 1;
+    }
+}
+
+/* Elements of an array that is added to, where all launches have an allocation of that size: bins
+ * that got nothing are not written. */
+static void add_allocated(struct finding *f)
+{
+    const struct seen_kernel *kernel = f->facts->kernel;
+    for (unsigned p = 0; p < f->facts->count; p++) {
+        const struct fact *fact = &f->facts->fact[p];
+        bool same = fact->kind == FACT_ARRAY && fact->dtype != DTYPE_NONE && fact->adds;
+        for (unsigned i = 0; i < kernel->samples && same; i++)
+            same = fact->space[i] == fact->space[0];
+        if (same && fact->space[0])
+            add_one(f, ATOM_NUMBER, (int64_t)(fact->space[0] / dtype_bytes(fact->dtype)));
     }
 }
 
@@ -104,14 +136,16 @@ void extents_find(struct extents *out, const struct facts *facts)
                 add_one(&f, ATOM_FACT, i);
         }
     }
+    add_one(&f, ATOM_NUMBER, 1); /* before a grid that is 1 in each launch */
     add_one(&f, ATOM_GRID, 0);
-    add_one(&f, ATOM_NUMBER, 1);
     for (int i = 1; i < 3; i++)
         add_one(&f, ATOM_GRID, i);
     unsigned atoms = out->count;
     add_numbers(&f);
+    add_vectors(&f, atoms);
     add_pairs(&f, atoms, '*');
     add_pairs(&f, atoms, '/');
+    add_allocated(&f);
     add_written(&f);
     add_one(&f, ATOM_BLOCK, 0);
 }

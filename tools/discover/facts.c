@@ -158,10 +158,20 @@ static void set_dtype(struct fact *fact, enum dtype dtype, enum fact_source sour
 static void by_code(struct facts *facts)
 {
     struct param_fact param[LAYOUT_MAX];
-    unsigned count = 0;
-    facts->has_code = ptx_facts_read(facts->kernel, param, &count) && count == facts->count;
+    struct facts_place place[LAYOUT_MAX];
+    unsigned params = 0;
+    for (unsigned i = 0; i < facts->count; i++) {
+        const struct field *field = &facts->fact[i].field;
+        bool part = field_is_part(field);
+        place[i] = (struct facts_place){.param = field->param,
+                                        .offset = field->offset - field->begin,
+                                        .bytes = field->size,
+                                        .address = part ? field->pointer : field->size == 8};
+    }
+    facts->has_code = ptx_facts_places(facts->kernel, place, facts->count, param, &params) &&
+                      params == facts->kernel->sample[0]->layout.count;
     facts->reads_known = facts->has_code;
-    for (unsigned i = 0; i < count && facts->has_code; i++) {
+    for (unsigned i = 0; i < facts->count && facts->has_code; i++) {
         struct fact *fact = &facts->fact[i];
         set_dtype(fact, param[i].dtype, SOURCE_CODE);
         if (fact->kind != FACT_ARRAY)
@@ -169,8 +179,20 @@ static void by_code(struct facts *facts)
         fact->reads = param[i].reads;
         fact->writes |= param[i].writes;
         fact->adds = param[i].adds;
+        fact->lanes = dtype_bytes(fact->dtype) ? param[i].most / dtype_bytes(fact->dtype) : 0;
         fact->coded = (struct coded){param[i].reads, param[i].writes, param[i].adds};
     }
+}
+
+/* The fact of a whole parameter; NULL: it is cut into fields. */
+static struct fact *whole_fact(struct facts *facts, unsigned param)
+{
+    for (unsigned i = 0; i < facts->count; i++) {
+        struct fact *fact = &facts->fact[i];
+        if (fact->field.param == param)
+            return field_is_part(&fact->field) ? NULL : fact;
+    }
+    return NULL;
 }
 
 /* The list that the C++ symbol spells. */
@@ -178,8 +200,10 @@ static void by_name(struct facts *facts)
 {
     const char *list = symbol_parameters(facts->kernel->names.demangled);
     struct param_spelled spelled;
-    for (unsigned i = 0; list && i < facts->count && param_types_next(&list, &spelled); i++) {
-        struct fact *fact = &facts->fact[i];
+    for (unsigned i = 0; list && param_types_next(&list, &spelled); i++) {
+        struct fact *fact = whole_fact(facts, i);
+        if (!fact)
+            continue;
         if (spelled.pointer && fact->size == 8 && fact->kind != FACT_ARRAY && fact->null)
             fact->kind = FACT_ARRAY;
         if (spelled.pointer != (fact->kind == FACT_ARRAY) || !spelled.known || spelled.bytes)
@@ -220,7 +244,7 @@ static void find_zeros(struct facts *facts)
 {
     for (unsigned i = facts->count; i-- > 0;) {
         struct fact *fact = &facts->fact[i];
-        bool zero = fact->size == 8;
+        bool zero = fact->size == 8 && !field_is_part(&fact->field);
         for (unsigned j = 0; j < facts->kernel->samples && zero; j++)
             zero = bits_of(fact, facts->kernel->sample[j]) == 0;
         if (!zero)
@@ -234,9 +258,12 @@ static void by_triton(struct facts *facts)
 {
     static struct triton_argument argument[LAYOUT_MAX];
     unsigned count = triton_names_find(facts->kernel, argument);
-    for (unsigned i = 0; i < count && i < facts->count; i++) {
-        memcpy(facts->fact[i].name, argument[i].name, TRITON_NAME);
-        set_dtype(&facts->fact[i], argument[i].dtype, SOURCE_NAME);
+    for (unsigned i = 0; i < count; i++) {
+        struct fact *fact = whole_fact(facts, i);
+        if (!fact)
+            continue;
+        memcpy(fact->name, argument[i].name, TRITON_NAME);
+        set_dtype(fact, argument[i].dtype, SOURCE_NAME);
     }
 }
 
@@ -245,12 +272,14 @@ void facts_make(struct facts *facts, const struct seen_kernel *kernel)
     *facts = (struct facts){.kernel = kernel};
     if (!kernel->samples)
         return;
-    const struct param_layout *layout = &kernel->sample[0]->layout;
-    facts->count = layout->count;
+    struct field field[LAYOUT_MAX];
+    facts->count = fields_find(kernel, field);
     for (unsigned i = 0; i < facts->count; i++) {
         struct fact *fact = &facts->fact[i];
-        *fact = (struct fact){
-            .offset = layout->param[i].offset, .size = layout->param[i].size, .dtype = DTYPE_NONE};
+        *fact = (struct fact){.field = field[i],
+                              .offset = field[i].offset,
+                              .size = field[i].size,
+                              .dtype = DTYPE_NONE};
         by_values(fact, kernel);
         by_memory(fact, kernel);
     }

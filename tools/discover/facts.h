@@ -6,6 +6,7 @@
 #define TOOLS_DISCOVER_FACTS_H
 
 #include "refs/abi/ref_abi.h"
+#include "tools/discover/fields.h"
 #include "tools/discover/poison.h"
 #include "tools/discover/record.h"
 #include "tools/discover/triton_names.h"
@@ -44,7 +45,8 @@ struct coded {
 
 struct fact {
     char name[TRITON_NAME]; /* the program's; "": not known */
-    uint32_t offset, size;
+    struct field field;
+    uint32_t offset, size; /* the field's */
     enum fact_kind kind;
     enum dtype dtype;        /* of elements, or of the scalar */
     enum fact_source source; /* of the dtype */
@@ -52,6 +54,7 @@ struct fact {
     bool adds;
     bool scratch;       /* launches write it, and leave what it held before, which they need */
     struct coded coded; /* what the PTX shows alone */
+    unsigned lanes;     /* elements of the code's widest access; 0: not known */
     bool null;          /* it was null in some launch */
     bool zero;          /* it was 0 in every launch, and so were all behind it */
     uint64_t room;      /* least bytes of the allocation behind the pointer */

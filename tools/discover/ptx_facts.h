@@ -12,4 +12,11 @@
 bool ptx_facts_read(const struct seen_kernel *kernel, struct param_fact out[LAYOUT_MAX],
                     unsigned *params);
 
+/* The same of places: whole parameters, and fields of structs (facts_read_places). */
+bool ptx_facts_places(const struct seen_kernel *kernel, const struct facts_place *place,
+                      unsigned places, struct param_fact *out, unsigned *params);
+
+/* Fields of structs that the kernel loads; see facts_fields. */
+unsigned ptx_facts_fields(const struct seen_kernel *kernel, struct facts_place *out, unsigned most);
+
 #endif

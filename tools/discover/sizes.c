@@ -1,5 +1,7 @@
 #include "tools/discover/sizes.h"
 
+#include "lang/dtype.h"
+
 /* Elements from the pointer to the last one that a launch uses; -1: not known. */
 static int64_t used(const struct fact *fact, unsigned launch)
 {
@@ -8,6 +10,17 @@ static int64_t used(const struct fact *fact, unsigned launch)
     if (!probed->known || (probed->reads && read < 0))
         return -1;
     return read > written ? read : written;
+}
+
+/* The last elements may make no difference: those of the allocation, where that is a little more.
+ */
+static bool reaches(const struct fact *fact, unsigned launch, int64_t elements)
+{
+    int64_t most = used(fact, launch);
+    unsigned size = dtype_bytes(fact->dtype);
+    int64_t room = size ? (int64_t)(fact->probed[launch].bytes / size) : most;
+    bool read = !fact->probed[launch].writes && most >= room - room / 16 - 8;
+    return elements == most || (read && elements == room);
 }
 
 static int64_t elements_of(const struct sizes *sizes, const struct facts *facts, unsigned launch)
@@ -34,7 +47,7 @@ static bool goes(const struct sizes *sizes, const struct facts *facts, unsigned 
         int64_t elements = used(&facts->fact[fact], i);
         if (elements < 1)
             continue;
-        if (elements_of(sizes, facts, i) != elements)
+        if (!reaches(&facts->fact[fact], i, elements_of(sizes, facts, i)))
             return false;
         launches++;
     }

@@ -16,8 +16,9 @@ struct known {
 struct walk {
     const struct ptx_function *function;
     struct known *known; /* by register */
-    struct param_fact *param;
-    unsigned params;
+    const struct facts_place *place;
+    struct param_fact *param; /* by place */
+    unsigned params;          /* places */
 };
 
 static enum dtype dtype_of(enum ptx_type type)
@@ -65,11 +66,14 @@ static void note(struct walk *walk, unsigned param, enum dtype dtype)
         one->dtype = dtype;
 }
 
-/* An access to what lies behind the parameter. */
-static void note_access(struct walk *walk, unsigned param, enum ptx_type type)
+/* An access to what lies behind the parameter, of one element or of a vector of them. */
+static void note_access(struct walk *walk, unsigned param, enum ptx_type type,
+                        const struct ptx_operand *value)
 {
     struct param_fact *one = &walk->param[param - 1];
     unsigned bytes = ptx_type_bits(type) / 8;
+    unsigned all = bytes * (value->kind == PTX_VECTOR ? value->count : 1);
+    one->most = all > one->most ? all : one->most;
     if (bytes && (!one->least || bytes < one->least))
         one->least = bytes;
     note(walk, param, dtype_of(type));
@@ -113,32 +117,67 @@ static unsigned base_of(struct walk *walk, const struct ptx_operand *operand)
     return known ? known->base : 0;
 }
 
-static unsigned param_of(const struct walk *walk, const struct ptx_operand *operand)
+/* The parameter whose memory is loaded; NULL: none. */
+static const struct ptx_variable *param_of(const struct ptx_function *function,
+                                           const struct ptx_operand *operand)
 {
     const struct ptx_operand *item =
         operand->kind == PTX_MEMORY && operand->count ? &operand->items[0] : operand;
     const struct ptx_variable *variable =
         item->kind == PTX_ADDRESS_OF && item->variable ? item->variable : NULL;
-    bool own = variable && variable->space == PTX_PARAM && variable->index < walk->params &&
-               variable == &walk->function->params[variable->index];
-    return own ? variable->index + 1 : 0;
+    bool own = variable && variable->space == PTX_PARAM &&
+               variable->index < function->param_count &&
+               variable == &function->params[variable->index];
+    return own ? variable : NULL;
+}
+
+/* The place, from 1, that has the byte; 0: none. */
+static unsigned place_at(const struct walk *walk, unsigned param, int64_t offset)
+{
+    for (unsigned i = 0; i < walk->params; i++) {
+        const struct facts_place *place = &walk->place[i];
+        if (place->param == param && (uint64_t)offset - place->offset < place->bytes)
+            return i + 1;
+    }
+    return 0;
+}
+
+static void load_place(struct walk *walk, const struct ptx_operand *to, unsigned place,
+                       enum dtype dtype)
+{
+    bool address = place && walk->place[place - 1].address;
+    const struct known from = {
+        .base = (uint16_t)(address ? place : 0), .element = (uint16_t)place, .dtype = dtype};
+    if (place && !address && is_real(dtype))
+        note(walk, place, dtype);
+    each_register(walk, to, set_known, &from);
+}
+
+/* Elements of a vector lie one behind the other. */
+static void load_param(struct walk *walk, const struct ptx_instruction *in, unsigned param)
+{
+    const struct ptx_operand *to = &in->operands[0];
+    unsigned bytes = ptx_type_bits(in->types[0]) / 8;
+    bool vector = to->kind == PTX_VECTOR;
+    for (unsigned i = 0; i < (vector ? to->count : 1); i++)
+        load_place(walk, vector ? &to->items[i] : to,
+                   place_at(walk, param, in->operands[1].offset + i * bytes),
+                   dtype_of(in->types[0]));
 }
 
 static void walk_load(struct walk *walk, const struct ptx_instruction *in)
 {
-    struct known from = {0};
-    unsigned param = param_of(walk, &in->operands[1]);
-    from.dtype = dtype_of(in->types[0]);
+    struct known from = {.dtype = dtype_of(in->types[0])};
+    const struct ptx_variable *variable = param_of(walk->function, &in->operands[1]);
+    unsigned param = base_of(walk, &in->operands[1]);
+    if (variable) {
+        load_param(walk, in, variable->index);
+        return;
+    }
     if (param) {
-        bool wide = walk->function->params[param - 1].bytes == 8;
-        from.base = (uint16_t)(wide ? param : 0);
-        from.element = (uint16_t)param;
-        if (!wide && is_real(from.dtype))
-            note(walk, param, from.dtype);
-    } else if ((param = base_of(walk, &in->operands[1]))) {
         walk->param[param - 1].reads = true;
         from.element = (uint16_t)param;
-        note_access(walk, param, in->types[0]);
+        note_access(walk, param, in->types[0], &in->operands[0]);
     }
     each_register(walk, &in->operands[0], set_known, &from);
 }
@@ -157,7 +196,7 @@ static void walk_store(struct walk *walk, const struct ptx_instruction *in)
     if (!param)
         return;
     walk->param[param - 1].writes = true;
-    note_access(walk, param, in->types[0]);
+    note_access(walk, param, in->types[0], &in->operands[1]);
     each_register(walk, &in->operands[1], note_stored, &param);
 }
 
@@ -168,7 +207,7 @@ static void walk_atomic(struct walk *walk, const struct ptx_instruction *in)
     if (!param)
         return;
     walk->param[param - 1].adds = true;
-    note_access(walk, param, in->types[0]);
+    note_access(walk, param, in->types[0], &in->operands[0]);
 }
 
 static void note_used(struct walk *walk, struct known *known, const void *user)
@@ -263,39 +302,96 @@ static unsigned bytes_of(enum dtype dtype)
     return dtype == DTYPE_F64 ? 8 : dtype == DTYPE_F32 ? 4 : is_real(dtype) ? 2 : 0;
 }
 
-bool facts_of(const struct ptx_function *function, struct param_fact *out, unsigned most,
-              unsigned *params)
+static bool facts_of_places(const struct ptx_function *function, const struct facts_place *place,
+                            unsigned places, struct param_fact *out)
 {
-    unsigned count = function->param_count < most ? function->param_count : most;
-    struct walk walk = {.function = function, .param = out, .params = count};
-    memset(out, 0, most * sizeof *out);
+    struct walk walk = {.function = function, .place = place, .param = out, .params = places};
     walk.known = calloc(function->register_count + 1, sizeof *walk.known);
     if (!walk.known)
         return false;
     for (int pass = 0; pass < PASSES; pass++)
         walk_body(&walk);
     free(walk.known);
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < places; i++) {
         if (out[i].least && out[i].least < bytes_of(out[i].dtype))
             out[i].dtype = DTYPE_NONE;
     }
-    *params = count;
     return true;
+}
+
+bool facts_of(const struct ptx_function *function, struct param_fact *out, unsigned most,
+              unsigned *params)
+{
+    unsigned count = function->param_count < most ? function->param_count : most;
+    struct facts_place *place = calloc(count + 1, sizeof *place);
+    memset(out, 0, most * sizeof *out);
+    for (unsigned i = 0; place && i < count; i++) {
+        uint32_t bytes = (uint32_t)function->params[i].bytes;
+        place[i] = (struct facts_place){.param = i, .bytes = bytes, .address = bytes == 8};
+    }
+    bool whole = place && facts_of_places(function, place, count, out);
+    free(place);
+    *params = count;
+    return whole;
+}
+
+/* The kernel with its body; NULL: the text has none. The module is to be freed in any case. */
+static struct ptx_function *read_kernel(const char *ptx, size_t bytes, const char *symbol,
+                                        struct ptx_module **module)
+{
+    struct error err = {{0}};
+    *module = NULL;
+    if (ptx_read(ptx, bytes, symbol, module, &err))
+        return NULL;
+    struct ptx_function *function = ptx_find_function(*module, symbol);
+    bool found = function && function->has_body && !ptx_read_body(*module, function, &err);
+    return found ? function : NULL;
 }
 
 bool facts_read(const char *ptx, size_t bytes, const char *symbol, struct param_fact *out,
                 unsigned most, unsigned *params)
 {
-    struct error err = {{0}};
-    struct ptx_module *module = NULL;
+    struct ptx_module *module;
     memset(out, 0, most * sizeof *out);
-    if (ptx_read(ptx, bytes, symbol, &module, &err))
-        return false;
-    struct ptx_function *function = ptx_find_function(module, symbol);
-    bool found = function && function->has_body && !ptx_read_body(module, function, &err) &&
-                 facts_of(function, out, most, params);
+    struct ptx_function *function = read_kernel(ptx, bytes, symbol, &module);
+    bool found = function && facts_of(function, out, most, params);
     ptx_free(module);
     return found;
+}
+
+bool facts_read_places(const char *ptx, size_t bytes, const char *symbol,
+                       const struct facts_place *place, unsigned places, struct param_fact *out,
+                       unsigned *params)
+{
+    struct ptx_module *module;
+    memset(out, 0, places * sizeof *out);
+    struct ptx_function *function = read_kernel(ptx, bytes, symbol, &module);
+    bool found = function && facts_of_places(function, place, places, out);
+    *params = function ? function->param_count : 0;
+    ptx_free(module);
+    return found;
+}
+
+unsigned facts_fields(const char *ptx, size_t bytes, const char *symbol, struct facts_place *out,
+                      unsigned most)
+{
+    struct ptx_module *module;
+    unsigned count = 0;
+    struct ptx_function *function = read_kernel(ptx, bytes, symbol, &module);
+    for (unsigned i = 0; function && i < function->instruction_count; i++) {
+        const struct ptx_instruction *in = &function->instructions[i];
+        bool loads = !strcmp(in->opcode, "ld") && in->operand_count > 1;
+        const struct ptx_variable *variable = loads ? param_of(function, &in->operands[1]) : NULL;
+        unsigned size = loads ? ptx_type_bits(in->types[0]) / 8 : 0;
+        unsigned elements = loads && in->operands[0].kind == PTX_VECTOR ? in->operands[0].count : 1;
+        for (unsigned k = 0; variable && variable->bytes > 8 && k < elements && count < most; k++)
+            out[count++] =
+                (struct facts_place){.param = variable->index,
+                                     .offset = (uint32_t)in->operands[1].offset + k * size,
+                                     .bytes = size};
+    }
+    ptx_free(module);
+    return count;
 }
 
 static void fill(struct param_layout *layout, const struct param_fact *fact, unsigned params)

@@ -17,7 +17,7 @@
 struct param_fact {
     enum dtype dtype;         /* of the elements behind it, or of the scalar; or NONE */
     bool reads, writes, adds; /* memory behind it */
-    unsigned least;           /* bytes of its narrowest access; 0: none */
+    unsigned least, most;     /* bytes of its narrowest and its widest access; 0: none */
 };
 
 /* Of the first `most` parameters of the kernel `symbol` in the text, of `bytes`; `params` how many
@@ -28,6 +28,23 @@ bool facts_read(const char *ptx, size_t bytes, const char *symbol, struct param_
 /* The same of a function whose body was read. */
 bool facts_of(const struct ptx_function *function, struct param_fact *out, unsigned most,
               unsigned *params);
+
+/* Bytes of a parameter: all of it, or a field of a struct. */
+struct facts_place {
+    unsigned param;
+    uint32_t offset, bytes; /* in the parameter */
+    bool address;           /* it may be one */
+};
+
+/* The same of `places`, which do not overlap; `params`: how many parameters the kernel has. */
+bool facts_read_places(const char *ptx, size_t bytes, const char *symbol,
+                       const struct facts_place *place, unsigned places, struct param_fact *out,
+                       unsigned *params);
+
+/* The fields of parameters of more than 8 bytes that the kernel loads, in the order of the loads;
+ * one may be there twice, or overlap another. Returns how many, `most` at most. */
+unsigned facts_fields(const char *ptx, size_t bytes, const char *symbol, struct facts_place *out,
+                      unsigned most);
 
 /* Fills in the `dtype` of a layout's pointers, by the code alone: nothing where it does not show
  * them, has more parameters, or the symbol spells types. */

@@ -312,6 +312,99 @@ static void dims_go_with_what_runs_read_and_write(void **state)
     assert_int_equal(entries_with(ROWS * COLS, ROWS * COLS - 1), 0);
 }
 
+/* ---- structs ---- */
+
+/* p of the struct is read, q is written; two loads are one of a vector. */
+static const char struct_ptx[] =
+    ".version 8.0\n.target sm_90\n.address_size 64\n"
+    ".visible .entry f(.param .align 8 .b8 s[40])\n{\n"
+    ".reg .b64 %d<8>;\n.reg .b32 %r<4>;\n.reg .f32 %f<8>;\n"
+    "ld.param.v2.u64 {%d1, %d2}, [s];\nld.param.u32 %r1, [s+16];\nld.param.f32 %f1, [s+20];\n"
+    "ld.param.u64 %d3, [s+24];\nadd.s64 %d4, %d1, %d3;\nld.global.f32 %f2, [%d4];\n"
+    "mul.f32 %f3, %f2, %f1;\nst.global.v2.f32 [%d2], {%f3, %f3};\nret;\n}\n";
+
+static void make_struct(bool code, bool pointers)
+{
+    const uint64_t x = 0x10000, y = 0x20000, offset = 64;
+    const int32_t n = 7;
+    const float factor = 0.5f;
+    static uint8_t params[40];
+    memset(params, 0, sizeof params);
+    memcpy(params, &x, 8);
+    memcpy(params + 8, &y, 8);
+    memcpy(params + 16, &n, 4);
+    memcpy(params + 20, &factor, 4);
+    memcpy(params + 24, &offset, 8);
+    memset(&world, 0, sizeof world);
+    world.kernel = kernel_of(code ? struct_ptx : NULL, code ? sizeof struct_ptx : 0);
+    world.sample[0] = (struct seen_sample){.params = params,
+                                           .params_bytes = 40,
+                                           .layout = {1, {{0, 40}}},
+                                           .pointer = {{0, x, x, 4096}, {8, y, y, 4096}},
+                                           .pointers = pointers ? 2 : 0};
+    world.kernel.sample[0] = &world.sample[0];
+    world.kernel.samples = 1;
+    facts_make(&world.facts, &world.kernel);
+}
+
+static void has_parameters(const char *list)
+{
+    struct textbuf text;
+    textbuf_init(&text);
+    entry_print_unknown(&world.facts, "", &text);
+    if (!strstr(text.data, list))
+        print_error("%s", text.data);
+    assert_non_null(strstr(text.data, list));
+    textbuf_release(&text);
+}
+
+static void a_struct_with_pointers_has_fields(void **state)
+{
+    (void)state;
+    make_struct(true, true);
+    has_parameters("\n      struct 40 { const f32 p0[SIZE] @0, f32 p1[SIZE] @8, i32 a2 @16, "
+                   "f32 a3 @20, i64 a4 @24 }\n");
+    assert_int_equal(world.facts.fact[1].lanes, 2);
+    make_struct(false, true); /* by words that are not zero */
+    has_parameters(
+        "\n      struct 40 { const TYPE p0[SIZE] @0, const TYPE p1[SIZE] @8, i32 a2 @16, "
+        "f32 a3 @20, i32 a4 @24 }\n");
+}
+
+static void a_struct_without_pointers_is_one_parameter(void **state)
+{
+    (void)state;
+    make_struct(true, false);
+    has_parameters("\n      _\n");
+    assert_int_equal(world.facts.count, 1);
+}
+
+/* Counts of pairs are counts of elements where the code has pairs. */
+static void vectors_are_elements(void **state)
+{
+    static struct extents extents;
+    (void)state;
+    make_struct(true, true);
+    extents_find(&extents, &world.facts);
+    assert_true(has(&extents, 14, 0));
+    make_struct(false, true);
+    extents_find(&extents, &world.facts);
+    assert_false(has(&extents, 14, 0));
+}
+
+/* Of an array that is added to all of the allocation may be dims; of another what is written. */
+static void bins_without_a_count_are_elements(void **state)
+{
+    static struct extents extents;
+    (void)state;
+    world.facts.fact[1].adds = true;
+    extents_find(&extents, &world.facts);
+    assert_true(has(&extents, 1024, 1024));
+    world.facts.fact[1].adds = false;
+    extents_find(&extents, &world.facts);
+    assert_false(has(&extents, 1024, 1024));
+}
+
 /* ---- names ---- */
 
 static const char ttir[] =
@@ -459,6 +552,10 @@ int main(void)
         cmocka_unit_test_setup(entries_go_with_what_was_written, make_world),
         cmocka_unit_test_setup(no_entry_is_larger_than_its_memory, make_world),
         cmocka_unit_test_setup(dims_go_with_what_runs_read_and_write, make_world),
+        cmocka_unit_test(a_struct_with_pointers_has_fields),
+        cmocka_unit_test(a_struct_without_pointers_is_one_parameter),
+        cmocka_unit_test(vectors_are_elements),
+        cmocka_unit_test_setup(bins_without_a_count_are_elements, make_world),
         cmocka_unit_test(a_triton_cache_has_names_and_types),
         cmocka_unit_test(names_mean_dims),
         cmocka_unit_test_setup(a_stride_is_no_dim, make_world),
