@@ -61,6 +61,24 @@ imageless() {
     done
     "$cuvet" discover --probe --tries 0 --device interpreter --from "$scratch/imageless" -o "$scratch/again.yaml"
 }
+# strange KIND KERNEL LINE ...: of the program strangers, the entry in force has these lines.
+strange() {
+    local kind=$1 kernel=$2 line
+    shift 2
+    [ -e "$scratch/$kind.yaml" ] || under "$cuvet" discover --no-tables --tries 160 --device interpreter -o "$scratch/$kind.yaml" -- \
+        "$strangers/program" "$strangers/kernels.fatbin" "$kind" >/dev/null 2>&1 || return 1
+    awk -v name="  - kernel: \"$kernel\"" '$0 == name { on = 1 } /^$/ { on = 0 } on' "$scratch/$kind.yaml" | sed 's/^ *//' >"$scratch/part"
+    for line in "$@"; do
+        grep -qxF -- "$line" "$scratch/part" && continue
+        cat "$scratch/$kind.yaml"
+        return 1
+    done
+}
+# strange_run KIND: the program under what was written for it.
+strange_run() {
+    env LD_LIBRARY_PATH="$softgpu" CUVET_SAMPLE=1 CUVET_BUDGET=off "$cuvet" run --strict --no-tables -c "$scratch/$1.yaml" -- \
+        "$strangers/program" "$strangers/kernels.fatbin" "$1"
+}
 # lacks KERNEL: it is a comment alone.
 lacks() { grep -q "^#  - kernel: .*$1" "$scratch/draft.yaml" && ! grep -q "^  - kernel: .*$1" "$scratch/draft.yaml"; }
 integers() { grep -A2 -F '"mul_i16"' "$scratch/whole.yaml" | grep -F 'const i16 p0' | grep -v f16; }
@@ -129,7 +147,7 @@ if [ -x "$program" ] && [ -e "$softgpu/libcuda.so.1" ]; then
     ok 'as one object' python3 -m json.tool "$scratch/out"
     ok 'beside the draft' gives 0 '' "$cuvet" check "$scratch/counted.yaml"
     ok 'nothing is run again unless --probe is given' gives 1 '^0$' grep -c 'run again' "$scratch/counted.yaml"
-    roles=$CUVET_BUILD/tests/scenario/roles
+    roles=$CUVET_BUILD/tests/scenario/roles strangers=$CUVET_BUILD/tests/scenario/strangers
     ok 'launches that are run again' gives 0 'run again, launches of 6 of 7 kernels gave what was recorded' under "$cuvet" discover \
         --no-tables --probe --tries 0 --device interpreter --keep "$scratch/roles" -o "$scratch/roles.yaml" -- \
         "$roles/program" "$roles/kernels.fatbin"
@@ -162,6 +180,23 @@ if [ -x "$program" ] && [ -e "$softgpu/libcuda.so.1" ]; then
     ok 'a reference with dims by what is read and written' gives 0 'a reference fits 1 of them' under "$cuvet" discover --probe \
         --tries 120 --device interpreter -o "$scratch/mutant.yaml" -- "$mutants/program" "$mutants/kernels.fatbin" wrong_stride right
     ok 'is the right one' grep -qF 'const f32 x[grid.x:x_pitch][cols], const f32 w[cols], f32 y[grid.x][cols]' "$scratch/mutant.yaml"
+    ok 'fields of a struct' strange norm layernorm_fwd 'reference: layernorm' \
+        'struct 56 { const f32 x[grid.x][cols] @0, const f32 w[cols] @8, const f32 b[cols] @16, f32 y[grid.x][cols] @24, i64 a4 @32, i64 a5 @40, i32 cols @48, f32 eps @52 }'
+    ok 'a plane of rows that lie apart' strange copy copy2d 'reference: cast' \
+        'const f32 x[rows:x_pitch][cols], i32 x_pitch, f32 y[rows:y_pitch][cols], i32 y_pitch, i32 rows, i32 cols'
+    ok 'counts of pairs, in place' strange layer bias_gelu 'reference: bias_gelu' \
+        'inout f16 x[a2 / a3][a3 * 2], const f16 bias[a3 * 2], i32 a2, i32 a3'
+    ok 'rows by indices' strange tokens 'embed<__nv_bfloat16>' 'reference: embedding' \
+        'const i32 ids[tokens], const bf16 table[@ids][cols], bf16 y[tokens][cols], i32 tokens, i32 cols'
+    ok 'the greatest of a row and its place' strange tokens row_max 'reference: topk' \
+        'const f32 x[rows][cols], f32 y[rows][1], i32 places[rows][1], i32 rows, i32 cols'
+    ok 'all bins of a histogram' strange sums histogram_kernel 'reference: histogram' 'const u8 x[n], acc i32 y[256], i32 n'
+    ok 'a product of tiles' strange sums 'sgemm_tiled<8>' 'reference: gemm'
+    ok 'the written registry checks a struct, quiet' gives 0 ' 0 mismatch, 0 inconclusive' strange_run norm
+    ok 'and rows by indices' gives 0 ' 0 mismatch, 0 inconclusive' strange_run tokens
+    ok 'a mask whose last element hides another' gives 0 'run again, launches of 2 of 2 kernels' under "$cuvet" discover --no-tables --probe \
+        --tries 0 --device interpreter -o "$scratch/masked.yaml" -- "$strangers/program" "$strangers/kernels.fatbin" layer
+    ok 'has dims all the same' grep -qF 'const f32 p0[grid.x][a4], const u8 p1[grid.x][a4], f32 p2[grid.x][a4], f32 a3, i32 a4' "$scratch/masked.yaml"
     ok 'a draft without entries is a registry' gives 0 '' "$cuvet" check "$scratch/rest.yaml"
     head -c 3000 "$scratch/entry"/discover-*.jsonl >"$scratch/none/discover-cut.jsonl"
     printf '{"v":1,"event":"sample","kernel":"f","params":"zz","layout":[[0,99]],"pointers":[{"at":-1}],"regions":[{"bytes":9}]}\n' \

@@ -149,8 +149,8 @@ static void assign_constants(struct search *s, int number)
 }
 
 /* Outputs stand behind inputs among the formals, so an input may be bound to a parameter that an
- * output gets later: then the kernel works in place. In the second pass what is optional is left
- * out first, but for the first output. */
+ * output gets later: then the kernel works in place. What is optional is left out first: integers,
+ * and in the second pass all but the first output. */
 static void assign_next(struct search *s, int number)
 {
     if (search_is_over(s))
@@ -166,8 +166,8 @@ static void assign_next(struct search *s, int number)
         assign_next(s, number + 1);
         return;
     }
-    bool less_first =
-        s->second && formal->kind != FORMAL_IN && (!is_output(formal) || has_output(s, number));
+    bool less_first = formal->kind == FORMAL_INT || (s->second && formal->kind != FORMAL_IN &&
+                                                     (!is_output(formal) || has_output(s, number)));
     if (formal->optional && less_first)
         assign_next(s, number + 1);
     assign_facts(s, number, false);
@@ -206,25 +206,38 @@ static unsigned common(const char *a, const char *b)
     return longest;
 }
 
-/* How well the kernel's name fits the reference: the words that are in it, and else a part of its
- * name. */
+/* Words of many references, which distinguish none. */
+static bool is_common_word(const char *word)
+{
+    return !strcmp(word, "row") || !strcmp(word, "rows");
+}
+
+/* How well the kernel's name fits the reference: the words that are in it, less those that are not,
+ * and else a part of its name. */
 static unsigned hint_of(const char *kernel, const char *reference)
 {
-    enum { LEAST_PART = 4 };
-    char name[512], whole[64], words[64], *word, *rest;
+    enum { LEAST_PART = 4, MISSING = 3 };
+    char name[512], whole[64] = "", words[64], *word, *rest;
     unsigned hint = 0, missing = 0;
     plain_letters(kernel, name, sizeof name);
-    plain_letters(reference, whole, sizeof whole);
     snprintf(words, sizeof words, "%s", reference);
     for (word = strtok_r(words, "_", &rest); word; word = strtok_r(NULL, "_", &rest)) {
         bool there = strlen(word) > 2 && strstr(name, word);
+        if (is_common_word(word))
+            continue;
         hint += there ? 2 * (unsigned)strlen(word) : 0;
         missing += !there;
+        snprintf(whole + strlen(whole), sizeof whole - strlen(whole), "%s", word);
     }
     if (hint)
-        return hint > missing ? hint - missing : 1;
+        return hint > MISSING * missing ? hint - MISSING * missing : 0;
     unsigned part = common(whole, name);
-    return part >= LEAST_PART ? part : 0;
+    return part < LEAST_PART ? 0 : part > missing ? part - missing + 1 : 1;
+}
+
+bool candidates_lenient(const struct ref_builtin *reference)
+{
+    return !strcmp(reference->name, "row_mode");
 }
 
 struct ranked {
@@ -240,6 +253,9 @@ static int best_first(const void *a, const void *b)
     const struct ranked *one = a, *other = b;
     if (one->hint != other->hint)
         return one->hint < other->hint ? 1 : -1;
+    bool lenient = candidates_lenient(one->reference);
+    if (lenient != candidates_lenient(other->reference))
+        return lenient ? 1 : -1;
     if (one->copies != other->copies)
         return one->copies ? -1 : 1;
     if (one->sizes != other->sizes)
@@ -265,10 +281,27 @@ static void find_named(struct search *s)
     }
 }
 
+/* Whether rows that another array names are those of inputs, without pages. */
+static bool may_touch(const struct formals *formals)
+{
+    for (int i = 0; i < formals->count; i++) {
+        const struct formal *formal = &formals->formal[i];
+        bool touched = formal_is_array(formal) && formal->ndim &&
+                       entry_touch(formals, formal->dim[0].size) != NULL;
+        if (touched && formal->kind != FORMAL_IN)
+            return false;
+    }
+    for (int i = 0; i < formals->touches; i++) {
+        if (formals->touch[i].size[1] >= 0)
+            return false;
+    }
+    return true;
+}
+
 static void search_reference(struct search *s, const struct ranked *ranked)
 {
     struct error err = {{0}};
-    if (formals_parse(&s->formals, ranked->reference->formals, &err) || s->formals.touches)
+    if (formals_parse(&s->formals, ranked->reference->formals, &err) || !may_touch(&s->formals))
         return;
     s->entry.reference = ranked->reference;
     s->entry.formals = &s->formals;

@@ -10,6 +10,9 @@
 /* True: go on. */
 typedef bool (*candidates_fn)(void *user, const struct entry *entry, unsigned hint);
 
+/* Whether it takes any element of a row as the right one where no two are equal. */
+bool candidates_lenient(const struct ref_builtin *reference);
+
 /* References in the order of how much of their name is in the kernel's (`hint`), then the simpler
  * ones first; a few entries of each without oddities (entry_oddities), in a second pass others and
  * more. Ends at `until` by clock_ns(). */

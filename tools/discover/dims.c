@@ -16,6 +16,12 @@ enum {
     STEPS_PER_TIME = 1024, /* between two readings of the clock */
 };
 
+/* Whether another array names its rows: they have no number. */
+static bool is_touched(const struct search *s, const struct formal *formal)
+{
+    return formal->ndim && entry_touch(&s->formals, formal->dim[0].size);
+}
+
 /* Elements of the formal's array in a launch by the entry; -1: its dims are not all there. */
 static int64_t elements_of(const struct search *s, const struct formal *formal, int known,
                            unsigned launch)
@@ -23,7 +29,7 @@ static int64_t elements_of(const struct search *s, const struct formal *formal, 
     int64_t product = 1;
     for (int d = 0; d < formal->ndim; d++) {
         int size = formal->dim[d].size;
-        if (size >= known)
+        if (size >= known || is_touched(s, formal))
             return -1;
         int64_t value =
             size < 0 ? formal->dim[d].literal : s->extents->value[s->chosen[size]][launch];
@@ -39,13 +45,15 @@ static bool is_about(int64_t elements, int64_t least)
     return elements >= least && elements <= least + least / 16 + 8;
 }
 
-/* An output has as many elements as are written. Where only changes are known, or in the second
- * pass, a few more may have come out the same. */
+/* An output has as many elements as are written, or more where it is added to. Where only changes
+ * are known, or in the second pass, a few more may have come out the same. */
 static bool fits_output(const struct search *s, const struct fact *fact, unsigned launch,
                         int64_t elements)
 {
     int64_t written = facts_written_to(fact, launch);
     uint64_t bytes = fact->changed[launch], size = dtype_bytes(fact->dtype);
+    if (fact->adds && elements > (written >= 0 ? written : 0))
+        return elements * (int64_t)size >= (int64_t)bytes;
     if (written >= 0 && !s->second)
         return elements == written;
     return !bytes || is_about(elements, (int64_t)((bytes + size - 1) / size));
@@ -166,7 +174,8 @@ static void find_pitched(const struct search *s, struct pitched *out)
             out->idle[out->idles++] = f;
         for (int i = 0; i < s->formals.count; i++) {
             const struct formal *formal = &s->formals.formal[i];
-            if (s->entry.bound[i] == (int)f && formal_is_array(formal) && formal->ndim == 2)
+            if (s->entry.bound[i] == (int)f && formal_is_array(formal) && formal->ndim == 2 &&
+                !is_touched(s, formal))
                 out->formal[out->formals++] = (int16_t)i;
         }
     }
@@ -187,7 +196,7 @@ static enum rows set_pitch(struct search *s, const struct pitched *p, unsigned a
     }
     for (unsigned i = 0; i < s->entry.facts->kernel->samples; i++) {
         int64_t elements = elements_of(s, formal, s->formals.sizes, i);
-        if (fact->space[i] && !fits(s, formal, fact, i, elements))
+        if (fact->space[i] && elements >= 0 && !fits(s, formal, fact, i, elements))
             return ROWS_NEITHER;
     }
     return ROWS_DENSE;
@@ -275,7 +284,7 @@ void dims_find(struct search *s)
         const struct formal *formal = &s->formals.formal[i];
         for (int d = 0; s->entry.bound[i] >= 0 && formal_is_array(formal) && d < formal->ndim;
              d++) {
-            if (formal->dim[d].size >= 0)
+            if (formal->dim[d].size >= 0 && !entry_touch(&s->formals, formal->dim[d].size))
                 s->entry.sized[formal->dim[d].size] = true;
         }
     }

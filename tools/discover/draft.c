@@ -29,6 +29,7 @@ struct hunt {
     struct textbuf file; /* the trial's registry */
     struct match match[KEPT];
     unsigned matches, tried, beyond, lost;
+    const struct ref_builtin *failed; /* the last reference that ended the worker */
     int64_t until;
 };
 
@@ -38,6 +39,8 @@ static bool is_better(const struct match *a, const struct match *b)
 {
     if (a->hint != b->hint)
         return a->hint > b->hint;
+    if (candidates_lenient(a->reference) != candidates_lenient(b->reference))
+        return candidates_lenient(b->reference);
     if (a->oddities != b->oddities)
         return a->oddities < b->oddities;
     return a->combined < b->combined;
@@ -92,12 +95,17 @@ static bool try_entry(void *user, const struct entry *entry, unsigned hint)
     struct trial_result result;
     if (hunt->matches && hunt->match[0].hint > hint)
         return false;
+    if (hunt->failed == entry->reference)
+        return clock_ns() < hunt->until;
     textbuf_clear(&hunt->file);
     textbuf_printf(&hunt->file, "version: 1\nkernels:\n");
     entry_print(entry, "", &hunt->file);
     trial_run(hunt->trial, hunt->file.data, &result);
     hunt->beyond += result.answer == TRIAL_BEYOND;
-    hunt->lost += result.answer == TRIAL_LOST;
+    if (result.answer == TRIAL_LOST) {
+        hunt->failed = entry->reference;
+        hunt->lost++;
+    }
     if (result.answer == TRIAL_MATCH)
         keep(hunt, entry, hint, &result);
     return ++hunt->tried < hunt->settings->tries && hunt->lost < MOST_LOST &&

@@ -7,6 +7,7 @@
 #include "bind/binding.h"
 #include "registry/registry.h"
 #include "system/files.h"
+#include "tools/discover/gathered.h"
 
 enum { TRIAL_LAUNCHES = 4, TIMEOUT_MS = 5000 };
 
@@ -116,18 +117,24 @@ static bool find_view(const struct uploaded *launch, const struct bound_array *a
 }
 
 static enum trial_answer judge(struct trial *trial, const struct uploaded *launch,
-                               const struct kernel_spec *spec, const struct binding *binding)
+                               const struct kernel_spec *spec, struct binding *binding)
 {
     struct worker_view view[SPEC_MAX_ARRAYS];
+    struct gathered gathered;
     struct ref_verdict numbers = {0};
     struct error err = {{0}};
     enum verdict verdict = VERDICT_INCONCLUSIVE;
     for (int i = 0; i < binding->arrays; i++) {
-        if (!find_view(launch, &binding->array[i], &view[i]))
+        if (bound_ids(&binding->array[i]) < 0 && !find_view(launch, &binding->array[i], &view[i]))
             return TRIAL_BEYOND;
     }
-    if (worker_judge(trial->worker, spec->reference, binding, view, WORKER_ORACLE_DEVICE, &numbers,
-                     &verdict, &err)) {
+    enum status status =
+        gathered_make(&gathered, trial->worker, launch->sample, binding, view, &err);
+    if (!status)
+        status = worker_judge(trial->worker, spec->reference, binding, view, WORKER_ORACLE_DEVICE,
+                              &numbers, &verdict, &err);
+    gathered_release(&gathered);
+    if (status) {
         snprintf(trial->result->sentence, sizeof trial->result->sentence, "%s", err.text);
         return TRIAL_UNFIT;
     }
@@ -156,6 +163,7 @@ static enum trial_answer try_launch(struct trial *trial, struct registry *regist
                           .packed_bytes = sample->params_bytes};
     memcpy(call.grid, sample->grid, sizeof call.grid);
     memcpy(call.block, sample->block, sizeof call.block);
+    gathered_answer(sample);
     if (spec)
         skip = binding_make(spec, &call, &binding, &err);
     if (!spec || skip || binding.values) {
