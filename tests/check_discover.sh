@@ -126,6 +126,7 @@ if [ -x "$program" ] && [ -e "$softgpu/libcuda.so.1" ]; then
     ok 'a sum of rows' fits rows_total row_sum
     ok 'layernorm' fits normalise_rows layernorm
     ok 'a scaled array' fits multiply_all scale
+    ok 'of one dim' grep -qF 'const f32 x[rows], f32 y[rows], f32 alpha, i32 rows' "$scratch/draft.yaml"
     ok 'rows that lie apart' fits padded_silu silu
     ok 'how far' grep -q 'const f32 x.grid.x:x_pitch..cols., f32 y.grid.x:y_pitch..cols., i32 x_pitch, i32 y_pitch, i32 cols' \
         "$scratch/draft.yaml"

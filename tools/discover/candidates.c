@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/clock.h"
 #include "lang/dtype.h"
 #include "tools/discover/search.h"
 #include "tools/discover/words.h"
@@ -153,7 +154,10 @@ static void assign_constants(struct search *s, int number)
  * and in the second pass all but the first output. */
 static void assign_next(struct search *s, int number)
 {
-    if (search_is_over(s))
+    enum { CALLS_PER_TIME = 1024, MOST_CALLS = 200000 /* of one reference */ };
+    if (++s->calls % CALLS_PER_TIME == 0 && clock_ns() > s->until)
+        s->stop = true;
+    if (search_is_over(s) || s->calls > MOST_CALLS)
         return;
     if (number == s->formals.count) {
         if (!leaves_some(s))
@@ -214,7 +218,7 @@ static bool is_common_word(const char *word)
 
 /* How well the kernel's name fits the reference: the words that are in it, less those that are not,
  * and else a part of its name. */
-static unsigned hint_of(const char *kernel, const char *reference)
+static unsigned hint_by(const char *kernel, const char *reference)
 {
     enum { LEAST_PART = 4, MISSING = 3 };
     char name[512], whole[64] = "", words[64], *word, *rest;
@@ -233,6 +237,14 @@ static unsigned hint_of(const char *kernel, const char *reference)
         return hint > MISSING * missing ? hint - MISSING * missing : 0;
     unsigned part = common(whole, name);
     return part < LEAST_PART ? 0 : part > missing ? part - missing + 1 : 1;
+}
+
+/* A transposed copy is a permuted one. */
+static unsigned hint_of(const char *kernel, const char *reference)
+{
+    unsigned hint = hint_by(kernel, reference);
+    unsigned other = entry_copies(reference) ? hint_by(kernel, "transpose") : 0;
+    return other > hint ? other : hint;
 }
 
 bool candidates_lenient(const struct ref_builtin *reference)
@@ -306,7 +318,7 @@ static void search_reference(struct search *s, const struct ranked *ranked)
     s->entry.reference = ranked->reference;
     s->entry.formals = &s->formals;
     s->hint = ranked->hint;
-    s->visited = s->all_steps = s->plain = 0;
+    s->visited = s->all_steps = s->plain = s->calls = 0;
     for (int i = 0; i < FORMALS_MAX; i++)
         s->entry.bound[i] = s->entry.pitch[i] = ENTRY_UNBOUND;
     for (int k = 0; k < ENTRY_ORDER; k++)

@@ -46,15 +46,14 @@ static bool is_about(int64_t elements, int64_t least)
 }
 
 /* An output has as many elements as are written, or more where it is added to. Where only changes
- * are known, or in the second pass, a few more may have come out the same. */
-static bool fits_output(const struct search *s, const struct fact *fact, unsigned launch,
-                        int64_t elements)
+ * are known a few more may have come out the same. */
+static bool fits_output(const struct fact *fact, unsigned launch, int64_t elements)
 {
     int64_t written = facts_written_to(fact, launch);
     uint64_t bytes = fact->changed[launch], size = dtype_bytes(fact->dtype);
     if (fact->adds && elements > (written >= 0 ? written : 0))
         return elements * (int64_t)size >= (int64_t)bytes;
-    if (written >= 0 && !s->second)
+    if (written >= 0)
         return elements == written;
     return !bytes || is_about(elements, (int64_t)((bytes + size - 1) / size));
 }
@@ -71,7 +70,7 @@ static bool fits(const struct search *s, const struct formal *formal, const stru
                  unsigned launch, int64_t elements)
 {
     return formal->kind == FORMAL_IN ? fits_input(s, fact, launch, elements)
-                                     : fits_output(s, fact, launch, elements);
+                                     : fits_output(fact, launch, elements);
 }
 
 /* Elements from the first to the last where rows lie `pitch` apart; of two dims that are known. */
@@ -118,12 +117,37 @@ static bool any_pitch_fits(const struct search *s, const struct formal *formal,
     return false;
 }
 
+/* Whether the dims that are known may be some of the array's: all others are at least 1, and of an
+ * output whose rows cannot lie apart the product is what is written. */
+static bool part_fits(const struct search *s, const struct formal *formal, const struct fact *fact,
+                      int known, unsigned launch)
+{
+    int64_t product = 1, written = facts_written_to(fact, launch);
+    bool exact = formal->kind != FORMAL_IN && formal->ndim > 2 && written > 0 && !fact->adds;
+    for (int d = 0; d < formal->ndim; d++) {
+        int size = formal->dim[d].size;
+        int64_t value = size < 0        ? formal->dim[d].literal
+                        : size >= known ? 1
+                        : entry_touch(&s->formals, size)
+                            ? 1
+                            : s->extents->value[s->chosen[size]][launch];
+        if (__builtin_mul_overflow(product, value, &product))
+            return false;
+    }
+    return (uint64_t)product <= fact->space[launch] / dtype_bytes(fact->dtype) &&
+           (!exact || (product > 0 && written % product == 0));
+}
+
 static bool array_fits(const struct search *s, const struct formal *formal, const struct fact *fact,
                        int known)
 {
     for (unsigned i = 0; i < s->entry.facts->kernel->samples; i++) {
         int64_t elements = elements_of(s, formal, known, i);
-        if (!fact->space[i] || elements < 0)
+        if (!fact->space[i])
+            continue;
+        if (elements < 0 && !part_fits(s, formal, fact, known, i))
+            return false;
+        if (elements < 0)
             continue;
         if (!elements || (uint64_t)elements > fact->space[i] / dtype_bytes(fact->dtype))
             return false;

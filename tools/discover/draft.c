@@ -288,6 +288,15 @@ static void rerun_launches(struct hunt *hunt, struct facts *facts, struct draft_
     counts->same += hunt->rerun.same + hunt->rerun.rounded > 0;
 }
 
+/* In half of the time that is left: the second pass begins with the likeliest references again. */
+static void search_first(struct hunt *hunt, const struct facts *facts)
+{
+    int64_t now = clock_ns(), until = hunt->until;
+    hunt->until = now + (until - now) / 2;
+    candidates_each(facts, false, hunt->until, try_entry, hunt);
+    hunt->until = until;
+}
+
 static void write_kernel(const struct record *record, const struct seen_kernel *kernel,
                          struct trial *trial, const struct draft_settings *settings,
                          struct textbuf *out, struct draft_counts *counts)
@@ -302,7 +311,7 @@ static void write_kernel(const struct record *record, const struct seen_kernel *
     unsigned launches = trial ? trial_take(trial, kernel) : 0;
     bool may = launches && settings->tries && is_informative(&facts);
     if (may)
-        candidates_each(&facts, false, hunt.until, try_entry, &hunt);
+        search_first(&hunt, &facts);
     if (may && !hunt.matches && hunt.tried < settings->tries && hunt.lost < MOST_LOST)
         candidates_each(&facts, true, hunt.until, try_entry, &hunt);
     put_head(record, &facts, out);

@@ -296,6 +296,36 @@ static int bound_slot(const struct entry *entry, int slot)
     return ENTRY_UNBOUND;
 }
 
+static bool is_each(const struct formals *formals, int size)
+{
+    for (int i = 0; i < formals->eaches; i++) {
+        if (formals->each[i].size == size && formals->each[i].with < 0)
+            return true;
+    }
+    return false;
+}
+
+/* Whether the elements of all arrays go together one by one: the order of dims makes no
+ * difference. */
+static bool is_elementwise(const struct entry *entry)
+{
+    const struct formal *first = NULL;
+    for (int i = 0; i < entry->formals->count; i++) {
+        const struct formal *formal = &entry->formals->formal[i];
+        if (entry->bound[i] < 0 || !formal_is_array(formal))
+            continue;
+        first = first ? first : formal;
+        if (entry->pitch[i] >= 0 || formal->ndim != first->ndim)
+            return false;
+        for (int d = 0; d < formal->ndim; d++) {
+            if (formal->dim[d].size != first->dim[d].size ||
+                !is_each(entry->formals, formal->dim[d].size))
+                return false;
+        }
+    }
+    return first != NULL;
+}
+
 static void print_dim(const struct entry *entry, const struct formal_dim *dim, struct textbuf *out)
 {
     const struct formal_touch *touch = entry_touch(entry->formals, dim->size);
@@ -322,14 +352,15 @@ static void print_array(const struct entry *entry, unsigned fact, struct textbuf
         const struct formal *formal = &entry->formals->formal[i];
         if (entry->bound[i] != (int)fact || !formal_is_array(formal))
             continue;
-        /* Dims of 1 in front are left out; of a permuted copy, whose dims are alike, all of them.
-         */
-        bool leading = entry->pitch[i] < 0;
+        /* Dims of 1 in front are left out; where dims are alike, all of them but one. */
+        bool alike = entry_copies(entry->reference->name) || is_elementwise(entry);
+        bool leading = entry->pitch[i] < 0, some = false;
         for (int d = 0; d < formal->ndim; d++) {
-            bool one = is_one(entry, formal, d);
-            leading = leading && one && d + 1 < formal->ndim;
-            if (leading || (one && entry_copies(entry->reference->name)))
+            bool one = is_one(entry, formal, d), last = d + 1 == formal->ndim;
+            leading = leading && one && !last;
+            if (leading || (one && alike && (some || !last)))
                 continue;
+            some = true;
             textbuf_printf(out, "[");
             print_dim(entry, &formal->dim[d], out);
             if (d == 0 && entry->pitch[i] >= 0) {

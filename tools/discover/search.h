@@ -13,13 +13,13 @@ struct search {
     const struct extents *extents;
     candidates_fn visit;
     void *user;
-    unsigned hint, visited, steps, all_steps;
-    unsigned chosen[REF_MAX_SIZES]; /* the extents of entry.size */
-    int16_t named[REF_MAX_SIZES];   /* the extent whose name is the dim's; -1: there is none */
-    bool by_name;                   /* dims with a name of their own have that extent */
-    bool second;                    /* pass */
-    int64_t until;                  /* when it ends, by clock_ns() */
-    unsigned plain;                 /* entries of a reference without oddities */
+    unsigned hint, visited, steps, all_steps, calls; /* calls: of assign_next, for the reference */
+    unsigned chosen[REF_MAX_SIZES];                  /* the extents of entry.size */
+    int16_t named[REF_MAX_SIZES]; /* the extent whose name is the dim's; -1: there is none */
+    bool by_name;                 /* dims with a name of their own have that extent */
+    bool second;                  /* pass */
+    int64_t until;                /* when it ends, by clock_ns() */
+    unsigned plain;               /* entries of a reference without oddities */
     bool stop;
 };
 
