@@ -323,8 +323,7 @@ static void shipped_entries_meet_their_kernels(void **state)
                                               "config/kernels/xformers.yaml:"
                                               "config/kernels/apex.yaml:"
                                               "config/kernels/transformer_engine.yaml:"
-                                              "config/untried/flashinfer_older.yaml:"
-                                              "config/untried/llamacpp_more.yaml"};
+                                              "config/untried/flashinfer_older.yaml"};
     registry_load(&registry, &source, complain_to, &complaints);
     if (complaints.count)
         fail_msg("%s", complaints.text[0]);
