@@ -200,7 +200,7 @@ REFERENCE_ONCE(extreme_over, "in x[outer][rows][planes][cols], out y?[outer][row
         long long place = got >= 0 && got < n ? got : 0;
         if (y.given)
             y(o, r) = sign * most;
-        if (places.given)
+        if (places.given && n > 0)
             places(o, r) = where(equals(value(place), most), NUMBER(place), first);
     }
 }

@@ -50,7 +50,8 @@ REFERENCE_ONCE(causal_conv1d,
         TERM(there, j, at(j) >= 0 || (before.given && at(j) + kept >= 0));
         TERM(value, j, at(j) >= 0 ? real(x(n, k, at(j))) : real(before(n, k, kept + at(j))));
         TERM(product, j, j < taps ? value(j) * w(k, j) : real(bias(k)));
-        real whole = SUM_IF(j, taps + 1, j == taps || there(j), product(j));
+        const long long terms = w.has(k, taps - 1) ? taps + 1 : 0;
+        real whole = SUM_IF(j, terms, j == taps || there(j), product(j));
         y(n, k, t) = silu ? whole * sigmoid(whole) : whole;
     }
     SAMPLE(i, after.given ? batch * channels * kept : 0, SCAN_BUDGET(32))

@@ -10,6 +10,7 @@
 
 #define CONV_BUDGET(terms) ((terms) > 65536 ? 64 : (terms) < 512 ? 8192 : 4194304 / (terms))
 enum { POOL_BUDGET = 65536 };
+#define POOL_SAMPLE(taps) ((taps) < 1024 ? POOL_BUDGET : 1 + 67108864 / (taps))
 
 /* Filters of one group, of which each takes `depth` channels. */
 REF_FN long long ref_group_filters(long long filters, long long channels, long long depth)
@@ -28,18 +29,42 @@ template <class F, class A> REF_FN long long ref_terms_within(F &frame, const A 
     return 0;
 }
 
+/* Taps of a window, whose number no array bounds: none, and the launch is refused, where no image
+ * has so many pixels. */
+template <class F> REF_FN long long ref_taps_within(F &frame, long long high, long long wide)
+{
+    const long long most = 1 << 24;
+    if (high <= 0 || wide <= 0)
+        return 0;
+    if (high <= most && wide <= most / high)
+        return high * wide;
+    frame.hot.refused += REF_GIVE_UP + 1;
+    return 0;
+}
+
+/* Quotient and rest by a number that a launch may give as 0. */
+REF_FN long long ref_quotient(long long a, long long b)
+{
+    return b > 0 ? a / b : 0;
+}
+
+REF_FN long long ref_rest(long long a, long long b)
+{
+    return b > 0 ? a % b : 0;
+}
+
 /* The place in the image under tap t of a window whose first tap is at (top, left). */
 #define WINDOW_TERMS(top, left)                                                                    \
-    TERM(at_h, t, (top) + t / window_w % window_h * dilation_h);                                   \
-    TERM(at_w, t, (left) + t % window_w * dilation_w);                                             \
+    TERM(at_h, t, (top) + ref_rest(ref_quotient(t, window_w), window_h) * dilation_h);             \
+    TERM(at_w, t, (left) + ref_rest(t, window_w) * dilation_w);                                    \
     TERM(inside, t, at_h(t) >= 0 && at_h(t) < height && at_w(t) >= 0 && at_w(t) < width)
 
 /* The window that has pixel `at` of the image under its tap t. */
 #define COVER_TERMS(at)                                                                            \
-    TERM(down, t, (at).row + pad_h - t / window_w % window_h * dilation_h);                        \
-    TERM(across, t, (at).column + pad_w - t % window_w * dilation_w);                              \
-    TERM(by_h, t, down(t) / stride_h);                                                             \
-    TERM(by_w, t, across(t) / stride_w);                                                           \
+    TERM(down, t, (at).row + pad_h - ref_rest(ref_quotient(t, window_w), window_h) * dilation_h);  \
+    TERM(across, t, (at).column + pad_w - ref_rest(t, window_w) * dilation_w);                     \
+    TERM(by_h, t, ref_quotient(down(t), stride_h));                                                \
+    TERM(by_w, t, ref_quotient(across(t), stride_w));                                              \
     TERM(covered, t,                                                                               \
          down(t) >= 0 && across(t) >= 0 && by_h(t) * stride_h == down(t) &&                        \
              by_w(t) * stride_w == across(t) && by_h(t) < out_h && by_w(t) < out_w)
@@ -280,10 +305,11 @@ REFERENCE_ONCE(max_pool, "in x[batch][channels][height][width], "
                          "int stride_h, int stride_w, int pad_h = 0, int pad_w = 0, "
                          "int dilation_h = 1, int dilation_w = 1, each batch, each channels")
 {
-    SAMPLE(i, batch * channels * out_h * out_w, POOL_BUDGET)
+    const long long taps = ref_taps_within(REF_FRAME, window_h, window_w);
+    SAMPLE(i, batch * channels * out_h * out_w, POOL_SAMPLE(taps))
     {
         ref_pixel at(i, channels, out_h, out_w);
-        long long n = at.n, k = at.plane, taps = window_h * window_w;
+        long long n = at.n, k = at.plane;
         WINDOW_TERMS(at.row * stride_h - pad_h, at.column * stride_w - pad_w);
         TERM(place, t, at_h(t) * width + at_w(t));
         real most = MAX_IF(t, taps, inside(t), x(n, k, at_h(t), at_w(t)));
@@ -306,14 +332,14 @@ REFERENCE_ONCE(max_pool_backward,
                "int stride_w, int pad_h = 0, int pad_w = 0, int dilation_h = 1, "
                "int dilation_w = 1, each batch, each channels")
 {
-    SAMPLE(i, batch * channels * height * width, POOL_BUDGET)
+    const long long taps = ref_taps_within(REF_FRAME, window_h, window_w);
+    SAMPLE(i, batch * channels * height * width, POOL_SAMPLE(taps))
     {
         ref_pixel at(i, channels, height, width);
         long long n = at.n, k = at.plane, here = at.row * width + at.column;
         COVER_TERMS(at);
         TERM(named, t, covered(t) && INDEX(places(n, k, by_h(t), by_w(t))) == here);
-        dx(n, k, at.row, at.column) =
-            SUM_IF(t, window_h * window_w, named(t), dy(n, k, by_h(t), by_w(t)));
+        dx(n, k, at.row, at.column) = SUM_IF(t, taps, named(t), dy(n, k, by_h(t), by_w(t)));
     }
 }
 
@@ -335,7 +361,8 @@ REFERENCE_ONCE(avg_pool, "in x[batch][channels][height][width], "
                          "int include_pad = 1, int divisor = 0, each batch, each channels")
 {
     const long long dilation_h = 1, dilation_w = 1;
-    SAMPLE(i, batch * channels * out_h * out_w, POOL_BUDGET)
+    const long long taps = ref_taps_within(REF_FRAME, window_h, window_w);
+    SAMPLE(i, batch * channels * out_h * out_w, POOL_SAMPLE(taps))
     {
         ref_pixel at(i, channels, out_h, out_w);
         long long n = at.n, k = at.plane;
@@ -343,7 +370,7 @@ REFERENCE_ONCE(avg_pool, "in x[batch][channels][height][width], "
         WINDOW_TERMS(top, left);
         long long count = ref_window_count(top, window_h, height, pad_h, include_pad) *
                           ref_window_count(left, window_w, width, pad_w, include_pad);
-        auto sum = SUM_IF(t, window_h * window_w, inside(t), x(n, k, at_h(t), at_w(t)));
+        auto sum = SUM_IF(t, taps, inside(t), x(n, k, at_h(t), at_w(t)));
         y(n, k, at.row, at.column) = sum / (divisor ? divisor : count);
     }
 }
@@ -356,7 +383,8 @@ REFERENCE_ONCE(avg_pool_backward,
                "int pad_w = 0, int include_pad = 1, int divisor = 0, each batch, each channels")
 {
     const long long dilation_h = 1, dilation_w = 1;
-    SAMPLE(i, batch * channels * height * width, POOL_BUDGET)
+    const long long taps = ref_taps_within(REF_FRAME, window_h, window_w);
+    SAMPLE(i, batch * channels * height * width, POOL_SAMPLE(taps))
     {
         ref_pixel at(i, channels, height, width);
         long long n = at.n, k = at.plane;
@@ -367,7 +395,7 @@ REFERENCE_ONCE(avg_pool_backward,
              ref_window_count(by_w(t) * stride_w - pad_w, window_w, width, pad_w, include_pad));
         TERM(count, t, divisor ? divisor : high(t) * wide(t));
         dx(n, k, at.row, at.column) =
-            SUM_IF(t, window_h * window_w, covered(t), dy(n, k, by_h(t), by_w(t)) / count(t));
+            SUM_IF(t, taps, covered(t), dy(n, k, by_h(t), by_w(t)) / count(t));
     }
 }
 

@@ -246,8 +246,9 @@ static void test_absurd_calls(void **state)
     (void)state;
     static const int64_t values[] = {
         -1, 0, INT64_MIN, INT64_MAX, (int64_t)1 << 40, (int64_t)1 << 62, 0x7fffffff};
+    enum { KINDS = 4 + REF_MAX_SIZES, ONE_SIZE = 4 };
     for (size_t i = 0; i < ref_builtin_count; i++) {
-        for (int64_t j = 0; j < 7 * 6; j++) {
+        for (int64_t j = 0; j < 7 * KINDS; j++) {
             struct ref_call call = matmul_call(DTYPE_BF16, 4, 16, 4, 0);
             for (int t = 0; t < 5; t++) {
                 struct ref_tensor *tensor_ = &call.tensor[t];
@@ -255,16 +256,15 @@ static void test_absurd_calls(void **state)
                 tensor_->got = out_y.bits;
                 tensor_->bytes = 64;
                 for (int k = 0; k < REF_MAX_DIMS; k++) {
-                    tensor_->dim[k] = j % 6 == 0 ? values[j / 6] : 8;
-                    tensor_->stride[k] = j % 6 == 1 ? values[j / 6] : k == 1;
+                    tensor_->dim[k] = j % KINDS == 0 ? values[j / KINDS] : 8;
+                    tensor_->stride[k] =
+                        j % KINDS == 1 ? values[j / KINDS] : k == 1 || j % KINDS >= ONE_SIZE;
                 }
-                if (j % 6 == 2)
-                    tensor_->bytes = values[j / 6] < 64 ? values[j / 6] : 64;
+                if (j % KINDS == 2)
+                    tensor_->bytes = values[j / KINDS] < 64 ? values[j / KINDS] : 64;
             }
             for (int k = 0; k < REF_MAX_SIZES; k++)
-                call.size[k] = j % 6 == 3 || (j % 6 == 4 && k == 1) || (j % 6 == 5 && k == 0)
-                                   ? values[j / 6]
-                                   : 8;
+                call.size[k] = j % KINDS == 3 || j % KINDS == ONE_SIZE + k ? values[j / KINDS] : 8;
             run(ref_builtins[i].name, &call);
         }
     }
