@@ -558,7 +558,8 @@ static bool print_guess(const struct entry *entry, const struct extents *extents
     char name[NAME];
     const struct fact *of = &entry->facts->fact[fact];
     const char *type = of->dtype == DTYPE_NONE ? "TYPE" : dtype_text(of->dtype);
-    const char *role = of->scratch               ? "ws "
+    /* What a counter holds before matters, which `ws` denies. */
+    const char *role = of->scratch               ? "inout "
                        : of->adds                ? "acc "
                        : of->writes && of->reads ? "inout "
                        : of->writes              ? ""

@@ -269,7 +269,7 @@ static void where_code_and_runs_agree_nothing_more_is_written(void **state)
 
 /* A counter that launches reset; without the need of the other results it is an output that came
  * out the same. */
-static void what_launches_leave_and_need_is_scratch(void **state)
+static void what_launches_leave_and_need_is_no_scratch(void **state)
 {
     struct probed probed = writing(1);
     (void)state;
@@ -277,7 +277,7 @@ static void what_launches_leave_and_need_is_scratch(void **state)
     probed.read = probed.written;
     world.array->changed[0] = 0;
     probed_twice(probed, (struct probed){0});
-    has_entry("ws f32 p0[1]");
+    has_entry("inout f32 p0[1]");
     probed.elsewhere = false;
     probed_twice(probed, (struct probed){0});
     has_entry("inout f32 p0[1]");
@@ -343,7 +343,7 @@ int main(void)
         IN_WORLD(runs_give_roles_that_the_code_does_not_show),
         IN_WORLD(the_code_keeps_its_role_and_the_draft_has_both),
         IN_WORLD(where_code_and_runs_agree_nothing_more_is_written),
-        IN_WORLD(what_launches_leave_and_need_is_scratch),
+        IN_WORLD(what_launches_leave_and_need_is_no_scratch),
         IN_WORLD(dims_go_with_what_is_read_and_written),
         IN_WORLD(no_dim_is_made_up),
         IN_WORLD(a_report_has_counts_and_the_reason),
