@@ -160,7 +160,7 @@ if [ -x "$program" ] && [ -e "$softgpu/libcuda.so.1" ]; then
         'addresses in it lead to 3072 bytes, read and written'
     ok 'a branch that is not taken, and an output that is read back' probed maybe_bias \
         'no byte of it matters in these launches' 'what it held makes no difference: scratch (ws), or an output that is read back'
-    ok 'a counter that is reset' probed total_by_ticket 'ws i32 p2[1]' 'launches leave there what they found, and need it: a counter'
+    ok 'a counter that is reset' probed total_by_ticket 'inout i32 p2[1]' 'launches leave there what they found, and need it: a counter'
     ok 'an integer that is added to, and indices' probed count_values 'const i32 p0[a2], acc i32 p1[16], i32 a2'
     ok 'a variable of the module is no part of a record' probed by_factor '0 of 2 launches gave the recorded results; the others need' \
         'const f32 p0[SIZE], f32 p1[SIZE]'
