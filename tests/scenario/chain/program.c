@@ -64,18 +64,6 @@ static void run_step(int step)
     update(step);
 }
 
-static CUgraphExec capture(void)
-{
-    CUgraph made;
-    CUgraphExec ready;
-    CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-    run_step(0);
-    CHECK(cuStreamEndCapture(stream, &made));
-    CHECK(cuGraphInstantiate(&ready, made, 0));
-    CHECK(cuGraphDestroy(made));
-    return ready;
-}
-
 int main(int argc, char **argv)
 {
     start(argc, argv);
@@ -86,7 +74,7 @@ int main(int argc, char **argv)
     grad = upload(COUNT, 2);
     most = upload(1, 3);
     p = upload(COUNT, 4);
-    CUgraphExec ready = graph() ? capture() : NULL;
+    CUgraphExec ready = graph() ? graph_of_work(stream, run_step) : NULL;
     for (int step = 0; step < steps; step++) {
         for (int i = 0; i < MICRO; i++)
             fill(part[i], COUNT, (unsigned)(step * MICRO + i));

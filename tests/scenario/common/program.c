@@ -152,3 +152,15 @@ CUcontext make_context(CUdevice device)
 #endif
     return made;
 }
+
+CUgraphExec graph_of_work(CUstream stream, void (*work)(int))
+{
+    CUgraph graph;
+    CUgraphExec ready;
+    CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    work(0);
+    CHECK(cuStreamEndCapture(stream, &graph));
+    CHECK(cuGraphInstantiate(&ready, graph, 0));
+    CHECK(cuGraphDestroy(graph));
+    return ready;
+}

@@ -60,4 +60,8 @@ void norm_free(struct norm *norm);
 /* A second context on `device`, current. */
 CUcontext make_context(CUdevice device);
 
+/* `work(0)` captured from the stream, in a mode that refuses unsafe calls of all threads, and
+ * instantiated. */
+CUgraphExec graph_of_work(CUstream stream, void (*work)(int));
+
 #endif

@@ -291,18 +291,6 @@ static void one_step(int step)
     }
 }
 
-static CUgraphExec capture(void)
-{
-    CUgraph graph;
-    CUgraphExec ready;
-    CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-    one_step(0);
-    CHECK(cuStreamEndCapture(stream, &graph));
-    CHECK(cuGraphInstantiate(&ready, graph, 0));
-    CHECK(cuGraphDestroy(graph));
-    return ready;
-}
-
 int main(int argc, char **argv)
 {
     start(argc, argv);
@@ -317,7 +305,7 @@ int main(int argc, char **argv)
     }
     if (!is_dense())
         prefill();
-    CUgraphExec ready = graph ? capture() : NULL;
+    CUgraphExec ready = graph ? graph_of_work(stream, one_step) : NULL;
     for (int step = 0; step < steps; step++) {
         if (is_dense())
             send_dense(step);

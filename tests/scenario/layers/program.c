@@ -111,18 +111,6 @@ static void send(int step)
     CHECK(cuMemcpyHtoD(table, page, sizeof(page)));
 }
 
-static CUgraphExec capture(void)
-{
-    CUgraph graph;
-    CUgraphExec ready;
-    CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-    run_layers(0);
-    CHECK(cuStreamEndCapture(stream, &graph));
-    CHECK(cuGraphInstantiate(&ready, graph, 0));
-    CHECK(cuGraphDestroy(graph));
-    return ready;
-}
-
 int main(int argc, char **argv)
 {
     start(argc, argv);
@@ -130,7 +118,7 @@ int main(int argc, char **argv)
     int steps = *word(3) ? atoi(word(3)) : STEPS;
     CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     make_arrays();
-    CUgraphExec ready = graph ? capture() : NULL;
+    CUgraphExec ready = graph ? graph_of_work(stream, run_layers) : NULL;
     for (int step = 0; step < steps; step++) {
         send(step);
         if (graph)
