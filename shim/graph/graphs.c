@@ -262,6 +262,7 @@ void graphs_node_enabled(struct graphs *graphs, CUgraphExec exec, CUgraphNode no
 static _Thread_local struct under_way {
     struct graph *graph; /* NULL: not known */
     const void *stream;
+    uint64_t order; /* the stream's number, or 0: this launch is not put in order */
     bool open, locked;
     bool chosen; /* some registered kernels were chosen: graph_count.chosen, ... */
     bool armed;  /* ... each of which was counted by its own gates; else they are counted as ... */
@@ -347,17 +348,6 @@ static void request_twin(struct graphs *graphs, struct graph *graph, CUcontext c
     ledger_time(pipeline->sink, &account, now, now - began);
 }
 
-/* A launch on another stream than the last one's waits for it, as launches of one executable graph
- * do. False: the last one left no event, so only the program's own graph may follow. */
-static bool put_in_order(struct graph *graph, const void *stream)
-{
-    if (!graph->last_stream || graph->last_stream == stream)
-        return true;
-    graph->streams = true;
-    return graph->event_recorded &&
-           !cuda.cuStreamWaitEvent((CUstream)(uintptr_t)stream, graph->event, 0);
-}
-
 /* Whether the budget allows the checks; those of subjects that are new are made in any case. */
 static bool checks_are_paid(const struct graph *graph, const struct pipeline *pipeline,
                             uint64_t replay)
@@ -412,13 +402,13 @@ static bool run_twin(struct graphs *graphs, struct graph *graph, CUcontext conte
 static CUgraphExec launch_either(struct graphs *graphs, struct graph *graph, CUcontext context,
                                  const struct pick *pick)
 {
+    bool ordered = order_follow(graph, under_way.order, under_way.stream);
     if (atomic_load_explicit(&graph->stuck, memory_order_relaxed) || !lock_graph(graph)) {
         atomic_store(&graph->stuck, true);
         under_way.skip = SKIP_GRAPH;
         return graph->exec;
     }
     under_way.locked = true;
-    bool ordered = put_in_order(graph, under_way.stream);
     bool ready = atomic_load(&graph->state) == GRAPH_READY && graph->side->context == context;
     if ((pick->drawn || pick->probes) && ready && ordered)
         under_way.twin = run_twin(graphs, graph, context, pick);
@@ -492,6 +482,7 @@ CUgraphExec graphs_launch_enter(struct graphs *graphs, CUgraphExec exec, const v
         return exec;
     if (graph->has_states)
         caches_replay(graphs->settings.pipeline->caches);
+    under_way.order = order_number(stream);
     struct pick pick = make_pick(graph, graphs->settings.pipeline);
     if (pick.off)
         under_way.skip = SKIP_OFF;
@@ -548,17 +539,6 @@ static void count_rest(const struct graphs *graphs, const struct graph *graph, C
     }
 }
 
-/* For a launch on another stream. */
-static void note_order(struct graphs *graphs, struct graph *graph)
-{
-    CUstream stream = (CUstream)(uintptr_t)under_way.stream;
-    graph->last_stream = under_way.stream;
-    graph->event_recorded =
-        (under_way.twin || graph->streams) && !cuda.cuEventRecord(graph->event, stream);
-    if (under_way.twin && !graph->event_recorded)
-        graph_give_up(graphs, graph, "an event cannot be recorded behind its twin");
-}
-
 void graphs_launch_exit(struct graphs *graphs, CUresult result)
 {
     struct pipeline *pipeline = graphs->settings.pipeline;
@@ -575,9 +555,10 @@ void graphs_launch_exit(struct graphs *graphs, CUresult result)
         count_unnamed(graphs, graph, result);
     else
         count_rest(graphs, graph, result);
+    if (under_way.order && !result &&
+        !order_note(graph, under_way.order, under_way.stream, under_way.twin))
+        graph_give_up(graphs, graph, "an event cannot be recorded behind its twin");
     if (under_way.locked) {
-        if (!result)
-            note_order(graphs, graph);
         if (under_way.twin)
             replay_launched(graph, pipeline, result);
         pthread_mutex_unlock(&graph->lock);

@@ -279,7 +279,7 @@ static void leave_twin(struct graphs *graphs, struct graph *graph)
         cuda.cuEventDestroy(graph->event);
     graph->event = NULL;
     graph->event_recorded = false;
-    graph->last_stream = NULL;
+    atomic_store(&graph->last_stream, 0);
     graph->side = NULL;
     atomic_store(&graph->had_twin, false);
 }

@@ -343,3 +343,36 @@ void twin_place_open(struct twin_place *place, struct graph *graph, struct graph
         .graph = graph,
         .subject = subject};
 }
+
+/* ---- launches in their order ---- */
+
+/* Without the driver's numbers (before 12.0) a stream is known by its handle, which a later one may
+ * have again. */
+uint64_t order_number(const void *stream)
+{
+    unsigned long long id;
+    if (cuda.cuStreamGetId)
+        return cuda.cuStreamGetId((CUstream)(uintptr_t)stream, &id) ? ORDER_UNKNOWN : id + 1;
+    bool own = stream == (const void *)CU_STREAM_PER_THREAD;
+    return own ? (uint64_t)pthread_self() : (uint64_t)(uintptr_t)stream;
+}
+
+bool order_follow(struct graph *graph, uint64_t number, const void *stream)
+{
+    uint64_t last = atomic_load_explicit(&graph->last_stream, memory_order_relaxed);
+    if (!last || (last == number && number != ORDER_UNKNOWN))
+        return true;
+    graph->streams = graph->streams || last != ORDER_UNKNOWN;
+    return graph->event_recorded &&
+           !cuda.cuStreamWaitEvent((CUstream)(uintptr_t)stream, graph->event, 0);
+}
+
+bool order_note(struct graph *graph, uint64_t number, const void *stream, bool twin)
+{
+    atomic_store_explicit(&graph->last_stream, number, memory_order_relaxed);
+    if (!atomic_load_explicit(&graph->had_twin, memory_order_acquire))
+        return true; /* there is no event yet */
+    graph->event_recorded =
+        (twin || graph->streams) && !cuda.cuEventRecord(graph->event, (CUstream)(uintptr_t)stream);
+    return graph->event_recorded || !twin;
+}

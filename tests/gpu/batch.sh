@@ -41,7 +41,8 @@ pack() {
     make "$build"/tests/corpus/corpus.{ptx,cubin} || return
     make -f tests/gpu/programs.mk "OUT=$build/tests/gpu" programs || return
     make -f tests/bench/programs.mk "OUT=$build/tests/bench" || return
-    tar --exclude='*.o' --exclude='*.d' --exclude=interpreter -czf "$1" "$build"/{cuvet,libcuvet.so,libcuvet-audit.so} "$build"/gen/*.fatbin \
+    # What earlier runs left behind stays here.
+    tar --exclude='*.o' --exclude='*.d' --exclude=interpreter --exclude="$build"/tests/gpu/{reports,scratch,triton,fuzz} -czf "$1" "$build"/{cuvet,libcuvet.so,libcuvet-audit.so} "$build"/gen/*.fatbin \
         "$build"/tests/{gpu,bench,demo,corpus,scenario,softgpu/contract} && ls -l "$1"
 }
 
