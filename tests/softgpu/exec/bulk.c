@@ -138,12 +138,14 @@ static bool send_box(struct warp *w, const struct box *box)
     return true;
 }
 
-/* A load may begin before the tensor, a store may not. */
+/* A load may begin before the tensor, a store may not. Rows begin at a multiple of 16 bytes. */
 static bool corner_is_fine(struct warp *w, const struct box *box)
 {
     bool before = false;
     for (unsigned i = 0; i < box->copy->dims; i++)
         before = before || box->at[i] < 0;
+    if (box->at[0] * (int64_t)box->element % CHUNK)
+        return refused(w, box->map.address, "a box whose rows begin at no multiple of 16 bytes");
     return !before || box->copy->kind != BULK_STORE ||
            refused(w, box->map.address, "a stored box whose first corner lies before the tensor");
 }

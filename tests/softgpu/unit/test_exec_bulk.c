@@ -160,7 +160,7 @@ static void boxes_of_a_tensor(void **state)
     static const struct {
         const char *column, *row;
         int first_column, first_row;
-    } places[] = {{"8", "2", 8, 2}, {"-3", "-1", -3, -1}, {"41", "7", 41, 7}, {"8", "64", 8, 64}};
+    } places[] = {{"8", "2", 8, 2}, {"-8", "-1", -8, -1}, {"40", "7", 40, 7}, {"8", "64", 8, 64}};
     static char copy[512];
     (void)state;
     for (unsigned p = 0; p < 4; p++) {
@@ -232,14 +232,14 @@ static void what_is_outside_is_not_stored(void **state)
     (void)state;
     open_kernel(load_kernel(LOAD_2D(
         "0",
-        "0") "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd2, {44, 8}], [%r10];\n"));
-    fill_tensor(8, 4);
-    run_load(8 * 4 * 2);
+        "0") "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd2, {40, 8}], [%r10];\n"));
+    fill_tensor(16, 4);
+    run_load(16 * 4 * 2);
     const uint16_t *numbers = (uint16_t *)((uint8_t *)bench_at(bench.in) + 1024);
     for (int i = 0; i < ROWS; i++)
         for (int j = 0; j < COLUMNS; j++)
             assert_int_equal(numbers[i * COLUMNS + j],
-                             i >= 8 && j >= 44 ? element(i - 8, j - 44) : element(i, j));
+                             i >= 8 && j >= 40 ? element(i - 8, j - 40) : element(i, j));
     assert_int_equal(numbers[ROWS * COLUMNS], 0);
 }
 
@@ -310,6 +310,9 @@ static void faults(void **state)
            EXEC_ILLEGAL_INSTRUCTION, "does not fit");
     faulty("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd2, {0, -1}], [%r10];\n",
            EXEC_ILLEGAL_INSTRUCTION, "before the tensor");
+    faulty(LOAD_2D("3", "0"), EXEC_ILLEGAL_INSTRUCTION, "multiple of 16 bytes");
+    faulty("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd2, {3, 0}], [%r10];\n",
+           EXEC_ILLEGAL_INSTRUCTION, "multiple of 16 bytes");
 }
 
 static void maps_of_what_is_not_supported(void **state)
