@@ -1,7 +1,7 @@
 #!/bin/bash
 # replays.sh - findings of `cuvet fuzz` on the corpus as bundles: each is replayed byte for byte, and probed.
 #
-# FUZZ_DEVICE=gpu runs all on the GPU. Takes CUVET_BUILD from the Makefile.
+# FUZZ_DEVICE=gpu runs all on the GPU. FUZZ_JOBS (2): replays side by side. Takes CUVET_BUILD from the Makefile.
 set -uo pipefail
 . tests/tap.sh
 
@@ -26,18 +26,28 @@ beyond='row_sum_f16_3'
 
 # reproduced FOLDER: replay finds the same bytes in all outputs, and the finding.
 reproduced() {
-    local got
-    "$cuvet" replay --device "$device" "$1" >"$scratch/replayed" 2>&1
+    local got out
+    out=$("$cuvet" replay --device "$device" "$1" 2>&1)
     got=$?
-    [ $got -eq 3 ] && grep -q '^ *reproduced every output has' "$scratch/replayed" && return
+    [ $got -eq 3 ] && grep -q '^ *reproduced every output has' <<<"$out" && return
     echo "status $got"
-    cat "$scratch/replayed"
+    echo "$out"
     return 1
 }
 
+# one KERNEL: its finding's bundle is there, and reproduced.
+one() {
+    local bundle
+    bundle=$(compgen -G "$scratch/report/$1-*") && reproduced "$bundle" && return
+    echo "$1"
+    return 1
+}
+export -f reproduced one
+export cuvet device scratch
+
 # all OF KIND: the finding of each such kernel; 16 kernels at a time, for each bundle holds the whole image.
 all() {
-    local kernels bundle kernel missed=0
+    local kernels missed=0
     mapfile -t kernels < <(awk -v of="$1" -v kind="$2" '$1 == of && $2 == kind { print $3 }' "$corpus/kernels" |
         grep -vxE "$alone|$beyond")
     [ ${#kernels[@]} -gt 0 ] || return 1
@@ -45,11 +55,7 @@ all() {
         rm -rf "$scratch/report"
         # shellcheck disable=SC2046
         fuzz $(printf ' -k %s' "${kernels[@]:at:16}") --shrink 0 -o "$scratch/report"
-        for kernel in "${kernels[@]:at:16}"; do
-            bundle=$(compgen -G "$scratch/report/$kernel-*") && reproduced "$bundle" && continue
-            echo "$kernel"
-            missed=1
-        done
+        printf '%s\n' "${kernels[@]:at:16}" | xargs -P "${FUZZ_JOBS:-2}" -I{} bash -c 'one {}' || missed=1
     done
     return $missed
 }
