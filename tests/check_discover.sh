@@ -148,6 +148,14 @@ if [ -x "$program" ] && [ -e "$softgpu/libcuda.so.1" ]; then
     ok 'as one object' python3 -m json.tool "$scratch/out"
     ok 'beside the draft' gives 0 '' "$cuvet" check "$scratch/counted.yaml"
     ok 'nothing is run again unless --probe is given' gives 1 '^0$' grep -c 'run again' "$scratch/counted.yaml"
+    numba=$CUVET_BUILD/tests/scenario/numba
+    ok "kernels of Numba" gives 0 'a reference fits 2 of them' under "$cuvet" discover --no-tables --device interpreter \
+        -o "$scratch/draft.yaml" -- "$numba/program" "$numba/kernels.fatbin"
+    ok 'a vector is an array with its size' grep -q \
+        'f32 alpha, _, _, _, _, const f32 b\[\([a-z]*\)\], i64 \1, _, _, _, _, _, const f32 a\[\1\], _, _, _, _, _, _, f32 y\[\1\], _' \
+        "$scratch/draft.yaml"
+    ok 'a matrix has two' grep -q '_, _, _, _, const f32 x\[rows\]\[cols\], i64 rows, i64 cols, _, _, _, _, _, _, f32 y\[rows\], _' \
+        "$scratch/draft.yaml"
     roles=$CUVET_BUILD/tests/scenario/roles strangers=$CUVET_BUILD/tests/scenario/strangers
     ok 'launches that are run again' gives 0 'run again, launches of 6 of 7 kernels gave what was recorded' under "$cuvet" discover \
         --no-tables --probe --tries 0 --device interpreter --keep "$scratch/roles" -o "$scratch/roles.yaml" -- \

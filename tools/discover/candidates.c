@@ -68,8 +68,9 @@ static bool goes(const struct search *s, const struct formal *formal, const stru
         return array && written;
     case FORMAL_REAL:
         return fact->kind == FACT_REAL;
-    case FORMAL_INT:
-        return fact->kind == FACT_INTEGER && may_count(s, formal, fact);
+    case FORMAL_INT: /* the words of a formula's program are no parameters */
+        return fact->kind == FACT_INTEGER && may_count(s, formal, fact) &&
+               strcmp(s->entry.reference->name, "formula") != 0;
     default:
         return false;
     }

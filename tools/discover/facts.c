@@ -4,6 +4,7 @@
 #include <string.h>
 #include "lang/dtype.h"
 #include "names/param_types.h"
+#include "tools/discover/numba.h"
 #include "tools/discover/ptx_facts.h"
 
 /* ---- values ---- */
@@ -195,11 +196,50 @@ static struct fact *whole_fact(struct facts *facts, unsigned param)
     return NULL;
 }
 
+/* Whether an earlier array than that of word `i` has a size that is the same in all launches. */
+static bool is_size_again(const struct facts *facts, const struct numba_word *word, unsigned i)
+{
+    const struct seen_kernel *kernel = facts->kernel;
+    unsigned array = i;
+    while (array > 0 && word[array].role != NUMBA_DATA)
+        array--;
+    for (unsigned other = 0; other < array; other++) {
+        bool same = word[other].role == NUMBA_SIZE;
+        for (unsigned k = 0; k < kernel->samples && same; k++)
+            same = facts_integer(&facts->fact[other], kernel->sample[k]) ==
+                   facts_integer(&facts->fact[i], kernel->sample[k]);
+        if (same)
+            return true;
+    }
+    return false;
+}
+
+/* False: the list is not of a Numba kernel with that many parameters. */
+static bool by_numba(struct facts *facts, const char *list)
+{
+    struct numba_word word[LAYOUT_MAX];
+    unsigned count = numba_words(list, word);
+    if (!count || count != facts->count)
+        return false;
+    for (unsigned i = 0; i < count; i++) {
+        struct fact *fact = &facts->fact[i];
+        if (word[i].role == NUMBA_DATA && fact->size == 8)
+            fact->kind = FACT_ARRAY;
+        set_dtype(fact, word[i].dtype, SOURCE_NAME);
+        if (word[i].role == NUMBA_UNUSED ||
+            (word[i].role == NUMBA_SIZE && is_size_again(facts, word, i)))
+            fact->kind = FACT_OTHER;
+    }
+    return true;
+}
+
 /* The list that the C++ symbol spells. */
 static void by_name(struct facts *facts)
 {
     const char *list = symbol_parameters(facts->kernel->names.demangled);
     struct param_spelled spelled;
+    if (list && by_numba(facts, list))
+        return;
     for (unsigned i = 0; list && param_types_next(&list, &spelled); i++) {
         struct fact *fact = whole_fact(facts, i);
         if (!fact)
