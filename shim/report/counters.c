@@ -62,6 +62,7 @@ struct counters {
     _Atomic(struct chunk *) chunk[CHUNKS];
     _Atomic uint64_t thread_ns, copy_ns, reference_ns, probe_ns, overlap_ns; /* struct check_cost */
     _Atomic uint32_t hook_ns;
+    atomic_bool cut_short;
     struct gpu_shares gpu; /* set once, before it is read */
     int64_t created;       /* clock_ns() */
     pthread_mutex_t add_lock;
@@ -247,6 +248,12 @@ void counters_hook(struct counters *counters, uint32_t ns)
 {
     if (counters)
         atomic_store_explicit(&counters->hook_ns, ns, memory_order_relaxed);
+}
+
+void counters_cut_short(struct counters *counters)
+{
+    if (counters)
+        atomic_store(&counters->cut_short, true);
 }
 
 void counters_gpu(struct counters *counters, const struct gpu_shares *shares)
@@ -441,6 +448,11 @@ void counters_read(struct counters *counters, struct counters_totals *out)
 
         if (row)
             out->seen += seen_in(row);
+    }
+    uint64_t sum = counters_sum(&out->buckets);
+    if (atomic_load(&counters->cut_short) && out->seen > sum) {
+        out->buckets.skip[SKIP_EXIT] += out->seen - sum;
+        out->other.skip[SKIP_EXIT] += out->seen - sum;
     }
 }
 

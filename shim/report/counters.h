@@ -54,6 +54,10 @@ bool counters_check(struct counters *counters, const struct check_report *report
 /* What a check of the kernel has cost. Collector thread; number -1, for no kernel: any thread. */
 void counters_spent(struct counters *counters, int64_t number, const struct check_cost *cost);
 
+/* The program ends while checks are under way that cannot be counted one by one: counters_read then
+ * has what is in no bucket as SKIP_EXIT, in `other`. */
+void counters_cut_short(struct counters *counters);
+
 /* What the hook takes of a launch that is passed over, ns; 0: not known. */
 void counters_hook(struct counters *counters, uint32_t ns);
 

@@ -421,6 +421,8 @@ static void end_reports(struct session *s)
     core_mute();
     if (collector_stop(s->pipeline.collector, STOP_WAIT_MS))
         collector_skip_rest(s->pipeline.collector);
+    else
+        counters_cut_short(s->counters);
     session_lint_end(s->lint, 0);
     lifts_stop(s->lifts, STOP_WAIT_MS);
     report_plugin_end(s);

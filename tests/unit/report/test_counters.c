@@ -83,6 +83,28 @@ static void a_lost_launch_unbalances(void **state)
     counters_destroy(counters);
 }
 
+/* Where nothing can be counted one by one any more. */
+static void what_is_under_way_at_the_end_is_exit(void **state)
+{
+    struct counters *counters = counters_create();
+    struct counters_totals totals;
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        counters_seen(counters);
+    counters_skip(counters, -1, SKIP_NOT_SAMPLED);
+    counters_cut_short(counters);
+    counters_read(counters, &totals);
+    assert_true(counters_balanced(&totals));
+    assert_int_equal(totals.buckets.skip[SKIP_EXIT], 2);
+    assert_int_equal(totals.other.skip[SKIP_EXIT], 2);
+    for (int i = 0; i < 3; i++)
+        counters_skip(counters, -1, SKIP_EXIT); /* one was counted twice */
+    counters_read(counters, &totals);
+    assert_false(counters_balanced(&totals));
+    counters_destroy(counters);
+}
+
 struct job {
     struct counters *counters;
     struct made_up_check check;
@@ -295,6 +317,7 @@ int main(void)
         cmocka_unit_test(each_launch_has_one_bucket),
         cmocka_unit_test(ratios_have_bins),
         cmocka_unit_test(a_lost_launch_unbalances),
+        cmocka_unit_test(what_is_under_way_at_the_end_is_exit),
         cmocka_unit_test(sixteen_threads_add_up),
         cmocka_unit_test(a_kernel_without_a_row_is_not_lost),
         cmocka_unit_test(too_many_kernels_are_refused),
