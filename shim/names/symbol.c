@@ -27,6 +27,13 @@ static bool is_hashed(const char *word)
     return strncmp(word, "_GLOBAL__N_", 11) == 0 || strncmp(word, "_INTERNAL_", 10) == 0;
 }
 
+/* "[abi:v1]", in which Numba has the number of a compilation and a hash of its options; 0: none. */
+static size_t tag_length(const char *text)
+{
+    const char *end = strncmp(text, "[abi:", 5) == 0 ? strchr(text, ']') : NULL;
+    return end ? (size_t)(end - text) + 1 : 0;
+}
+
 const char *symbol_normalise(struct arena *arena, const char *text)
 {
     static const char anonymous[] = "(anonymous namespace)";
@@ -39,7 +46,11 @@ const char *symbol_normalise(struct arena *arena, const char *text)
         return NULL;
     char *to = out;
     while (*text) {
-        size_t word = 0;
+        size_t word = 0, tag = tag_length(text);
+        if (tag) {
+            text += tag;
+            continue;
+        }
         while (in_word(text[word]))
             word++;
         if (word == 0) {

@@ -16,8 +16,9 @@ struct symbol_names {
 enum { SYMBOL_TEXT = 64 << 10 };
 
 /* Fills *out with texts of the arena, `mangled` included. Names of anonymous namespaces, which
- * carry a hash of the build, read "(anonymous namespace)". Time and memory are bounded, whatever
- * the name is: a name that would take more stays mangled. False: no memory. */
+ * carry a hash of the build, read "(anonymous namespace)", and ABI tags are left out. Time and
+ * memory are bounded, whatever the name is: a name that would take more stays mangled. False: no
+ * memory. */
 bool symbol_describe(struct symbol_names *out, struct arena *arena, const char *mangled);
 
 /* A demangled name without return type and parameters; `demangled` itself where it has none. NULL:

@@ -189,6 +189,22 @@ static void hashes_of_anonymous_namespaces_are_stripped(void **state)
                         "a::(anonymous namespace)::f(b__GLOBAL__N_)");
 }
 
+#define NUMBA       "_ZN8__main__5saxpyB2v1B8cw51cXTLE5ArrayIfLi1E1C7mutable7alignedE"
+#define NUMBA_AGAIN "_ZN8__main__5saxpyB2v7B8cw51cXTME5ArrayIfLi1E1C7mutable7alignedE"
+
+static void tags_are_stripped(void **state)
+{
+    (void)state;
+    struct symbol_names names;
+    assert_true(symbol_describe(&names, &arena, NUMBA));
+    assert_string_equal(names.plain, "__main__::saxpy");
+    assert_true(matches("__main__::saxpy", NUMBA));
+    assert_true(matches(NUMBA, NUMBA_AGAIN)); /* compiled in another run */
+    assert_false(matches("__main__::saxp", NUMBA));
+    assert_string_equal(symbol_normalise(&arena, "a[abi:cxx11](int) [abi] [abi:"),
+                        "a(int) [abi] [abi:");
+}
+
 static void plain_names_survive_odd_forms(void **state)
 {
     (void)state;
@@ -223,6 +239,7 @@ int main(void)
         cmocka_unit_test(bad_patterns_are_told),
         cmocka_unit_test(a_hopeless_regex_is_no_answer),
         cmocka_unit_test(hashes_of_anonymous_namespaces_are_stripped),
+        cmocka_unit_test(tags_are_stripped),
         cmocka_unit_test(plain_names_survive_odd_forms),
         cmocka_unit_test(names_that_substitutions_blow_up_stay_mangled),
     };
