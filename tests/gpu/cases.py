@@ -120,6 +120,28 @@ def _edited(how, shows, right=True, **fields):
     return cases
 
 
+_GRAPH_NORM = """version: 1
+kernels:
+  - kernel: graph_norm
+    signature: const bf16 x[rows][512], const bf16 w[512], bf16 y[rows][512], ...
+    let: {rows: grid.x}
+    reference: rmsnorm
+    bind: {eps: 1e-6}
+"""
+
+
+def _compiled_graphs():
+    """What torch.compile keeps in CUDA graphs, with a kernel that loses the end of each row, and without one."""
+    for how, what in (("compile", "torch.compile's reduce-overhead"), ("generate", "generate() with a static cache")):
+        for hook in ("entry", "cupti"):
+            yield Case("graphed_%s_%s" % (how, hook), "%s, 1,000 replays: quiet" % what,
+                       ["{python}", "{here}/compiled_graphs.py", how], registry_text=_GRAPH_NORM, front_door=(),
+                       env={"CUVET_HOOK": hook, "CUVET_SAMPLE": "0.05"}, checked={"graph_norm": 100})
+        yield Case("graphed_%s_loses" % how, "%s: a kernel that loses the end of each row is named" % what,
+                   ["{python}", "{here}/compiled_graphs.py", how, "loses"], registry_text=_GRAPH_NORM, front_door=(),
+                   env={"CUVET_SAMPLE": "0.05"}, findings=("graph_norm",), checked={"graph_norm": 100})
+
+
 PROGRAMS = [
     Case("static_cudart", "<<<>>> on the static runtime; a tail-mask mutant of rmsnorm is named",
          ["{build}/static_cudart"], "{here}/static_cudart.yaml", findings=("~rmsnorm_tail",),
@@ -387,6 +409,7 @@ PYTHON = [
          ["{python}", "{here}/cudagraph.py", "1000"], "{here}/triton_bf16.yaml",
          env={"CUVET_SAMPLE": "0", "CUVET_FIRST": "0", "CUVET_OUTLIER": "off"}, at_least=0,
          reasons={"not sampled": 40000}),
+    *_compiled_graphs(),
     Case("jax_graph", "a JAX step in a graph that XLA builds: a kernel that subtracts where it should add is named",
          ["{python}", "{here}/jax_graph.py", "1000"], "{here}/jax_graph.yaml", alone=True,
          env={"CUVET_SAMPLE": "0.05", "CUVET_OUTLIER": "off", "CUVET_TABLES": "off"}, findings=("~subtract",),
