@@ -2,8 +2,12 @@
  * and in the twin. */
 #include <stdlib.h>
 #include <string.h>
-#include "graph/graph.h"
-#include "graph/graphs.h"
+#include "base/clock.h"
+#include "gate/ledger.h"
+#include "graph/graphs_state.h"
+
+#define FOLLOW_NO_PARAMS "new parameters of one of its nodes cannot be followed"
+#define FOLLOW_NO_SWITCH "one of its nodes cannot be switched"
 
 static CUresult set_own(CUgraphNode node, const struct graph_new_params *new)
 {
@@ -86,13 +90,20 @@ static const void *function_of(const struct graph_new_params *new)
     }
 }
 
+/* Without a call of the driver; false: perhaps. */
+static bool runs_the_same(const struct graph_node *node, const struct graph_new_params *new)
+{
+    const void *function = function_of(new);
+    return !node->function || function == node->function || function == node->given;
+}
+
 /* Whether the clone's node, which has its new parameters, runs another kernel than before. Its
  * handle may have come as a CUkernel, which reads back as a CUfunction. Kernels of library calls
  * are not known one by one. */
 static bool runs_another(const struct graph_node *node, const struct graph_new_params *new)
 {
     CUDA_KERNEL_NODE_PARAMS_v2 now = {0};
-    if (!node->function || function_of(new) == node->function)
+    if (runs_the_same(node, new))
         return false;
     if (cuda.cuGraphKernelNodeGetParams_v2(node->own, &now))
         return true;
@@ -110,6 +121,9 @@ static const char *follow_node(struct graph *graph, const struct graph_knowledge
         return FOLLOW_NO_PARAMS;
     if (is_kernel && runs_another(node, new) && !graph_change_kernel(graph, known, node))
         return "one of its nodes runs another kernel now, which is not known";
+    node->given = function_of(new);
+    graph->behind -= node->behind;
+    node->behind = false;
     node->changed |= is_kernel;
     graph->changed |= is_kernel;
     return NULL;
@@ -226,10 +240,10 @@ static const char *follow_level(struct followed *followed, CUgraph level)
     return why;
 }
 
-/* ---- what the program calls ---- */
+/* ---- each gives NULL, or why the graph cannot be followed any longer ---- */
 
-const char *follow_params(struct graph *graph, const struct graph_knowledge *known,
-                          CUgraphNode program, const struct graph_new_params *new)
+static const char *follow_params(struct graph *graph, const struct graph_knowledge *known,
+                                 CUgraphNode program, const struct graph_new_params *new)
 {
     struct graph_node *node = graph_find_node(graph, program);
     const CUgraphNodeParams *any = new->params;
@@ -245,13 +259,30 @@ const char *follow_params(struct graph *graph, const struct graph_knowledge *kno
     return follow_node(graph, known, node, new);
 }
 
-void follow_lost_switch(struct graph *graph, bool enabled)
+/* Where no replay may be picked: without a call of the driver, the node is `behind` until it is
+ * followed. False: it has to be followed, since its kernel or a library call changes. */
+static bool follow_leave(struct graph *graph, CUgraphNode program,
+                         const struct graph_new_params *new)
+{
+    struct graph_node *node = graph_find_node(graph, program);
+    if (!node || !node->own || node->type == CU_GRAPH_NODE_TYPE_GRAPH || !runs_the_same(node, new))
+        return false;
+    const struct graph_subject *subject = node->subject < 0 ? NULL : &graph->subject[node->subject];
+    if (subject && subject->call && !subject->changed)
+        return false;
+    graph->behind += !node->behind;
+    node->behind = true;
+    return true;
+}
+
+/* Some node was switched, and which one is not known; without the lock. */
+static void follow_lost_switch(struct graph *graph, bool enabled)
 {
     if (!enabled)
         atomic_store(&graph->switched, true);
 }
 
-const char *follow_switch(struct graph *graph, CUgraphNode program, bool enabled)
+static const char *follow_switch(struct graph *graph, CUgraphNode program, bool enabled)
 {
     struct graph_node *node = graph_find_node(graph, program);
     if (node && node->off == !enabled)
@@ -266,4 +297,91 @@ const char *follow_switch(struct graph *graph, CUgraphNode program, bool enabled
     if (graph->twin && cuda.cuGraphNodeSetEnabled(graph->twin, node->own, enabled))
         return FOLLOW_NO_SWITCH;
     return NULL;
+}
+
+/* ---- what the program calls ---- */
+
+/* Some nodes run other kernels now. */
+static void settle_recast(const struct graphs *graphs, struct graph *graph)
+{
+    const struct pipeline *pipeline = graphs->settings.pipeline;
+    if (graph->recast) {
+        replay_find_detectors(graph, pipeline);
+        graph->decided = 0;
+    }
+    if (graph->has_new)
+        graph_time(graph, pipeline->timing);
+    graph->recast = graph->has_new = false;
+}
+
+/* Whether a replay may be picked; decided once between two launches. */
+static bool is_followed(const struct graphs *graphs, struct graph *graph)
+{
+    uint64_t replay = atomic_load_explicit(&graph->replays, memory_order_relaxed);
+    if (graph->decided != replay + 1) {
+        graph->decided = replay + 1;
+        graph->followed = graph->detects || atomic_load(&graph->pending) ||
+                          replay_follows(graph, replay) ||
+                          replay_may_pick(graph, graphs->settings.pipeline);
+    }
+    return graph->followed;
+}
+
+/* The budget pays where there is one: once the graph had a twin. */
+static void charge_following(const struct graphs *graphs, const struct graph *graph, int64_t began)
+{
+    struct side *side = graph->side;
+    const struct account account = {.budget = side ? &side->budget : NULL};
+    int64_t now = clock_ns();
+    ledger_time(graphs->settings.pipeline->sink, &account, now, now - began);
+}
+
+static const char *set_node(struct graphs *graphs, struct graph *graph, CUgraphNode node,
+                            const struct graph_new_params *params)
+{
+    const struct graph_knowledge known = updates_knowledge(graphs);
+    if (!updates_settle(graphs, graph, FOLLOW_NO_PARAMS))
+        return NULL;
+    if (!is_followed(graphs, graph) && follow_leave(graph, node, params))
+        return NULL;
+    int64_t began = clock_ns();
+    const char *why = follow_params(graph, &known, node, params);
+    settle_recast(graphs, graph);
+    charge_following(graphs, graph, began);
+    return why;
+}
+
+void graphs_node_set(struct graphs *graphs, CUgraphExec exec, CUgraphNode node,
+                     const struct graph_new_params *params)
+{
+    struct graph *graph = exec_table_find(&graphs->table, exec);
+    if (graph && UNUSUAL(graphs->settings.pipeline->recorder != NULL))
+        graph_record_set(graph, graphs->settings.pipeline, node, params);
+    if (!graph || atomic_load(&graph->state) == GRAPH_COUNTED)
+        return;
+    bool locked = graph_lock(graph);
+    const char *why = locked ? set_node(graphs, graph, node, params)
+                             : "one of its nodes was changed while its twin was being made";
+    if (why)
+        graph_give_up(graphs, graph, why);
+    if (locked)
+        pthread_mutex_unlock(&graph->lock);
+}
+
+void graphs_node_enabled(struct graphs *graphs, CUgraphExec exec, CUgraphNode node, bool enabled)
+{
+    const char *why = "one of its nodes was switched while its twin was being made";
+    struct graph *graph = exec_table_find(&graphs->table, exec);
+    if (!graph)
+        return;
+    bool locked = graph_lock(graph);
+    bool found = locked && updates_settle(graphs, graph, FOLLOW_NO_SWITCH);
+    if (locked)
+        why = found ? follow_switch(graph, node, enabled) : NULL;
+    if (!found)
+        follow_lost_switch(graph, enabled);
+    if (why)
+        graph_give_up(graphs, graph, why);
+    if (locked)
+        pthread_mutex_unlock(&graph->lock);
 }

@@ -21,10 +21,12 @@ struct graph_node {
     CUgraph level;        /* ... and the graph that it is in: of a child graph its own */
     CUgraphNodeType type; /* ... */
     const void *function; /* of a kernel node, CUfunction or CUkernel; NULL: of a call, others */
+    const void *given;    /* the same kernel by the handle that the program last set; or NULL */
     int32_t subject;      /* its number, or that of the call that it is part of; or -1 */
     int32_t count;        /* of a kernel node: its row of graph.count; else -1 */
     bool off;             /* disabled by the program */
     bool changed;         /* the clone has parameters that the twin has not */
+    bool behind;          /* the program's node has parameters that the clone has not */
 };
 
 /* Nodes for copies: before the kernel and after it; with those of a projection. */
@@ -124,6 +126,9 @@ struct graph {
     uint32_t waited;     /* picked replays without room, of all its life */
     uint32_t spliced;    /* nodes */
     bool changed;        /* some node is */
+    atomic_uint behind;  /* nodes that are: such a graph runs no twin */
+    uint64_t decided;    /* 1 + replays when it was last decided whether nodes are followed ... */
+    bool followed;       /* ... and the decision */
     bool lacks_nodes;    /* some subject does: the twin is to be made again */
     struct ticket *ticket;
     struct graph_armed *armed; /* in the replay at hand */
@@ -190,17 +195,6 @@ void graph_record(const struct graph *graph, const struct pipeline *pipeline);
 struct graph_new_params;
 void graph_record_set(struct graph *graph, const struct pipeline *pipeline, CUgraphNode program,
                       const struct graph_new_params *new);
-
-/* ---- follow.c: changes of single nodes; the graph's lock is held ---- */
-
-/* Each gives NULL, or why the graph cannot be followed any longer. */
-const char *follow_params(struct graph *graph, const struct graph_knowledge *known,
-                          CUgraphNode program, const struct graph_new_params *new);
-const char *follow_switch(struct graph *graph, CUgraphNode program, bool enabled);
-#define FOLLOW_NO_PARAMS "new parameters of one of its nodes cannot be followed"
-#define FOLLOW_NO_SWITCH "one of its nodes cannot be switched"
-/* Some node was switched, and which one is not known; without the lock. */
-void follow_lost_switch(struct graph *graph, bool enabled);
 
 /* ---- twin.c ---- */
 

@@ -92,7 +92,7 @@ struct bodies *graphs_bodies(struct graphs *graphs)
 
 /* ---- locks that the program's thread takes ---- */
 
-static bool lock_graph(struct graph *graph)
+bool graph_lock(struct graph *graph)
 {
     if (!pthread_mutex_trylock(&graph->lock))
         return true;
@@ -188,72 +188,13 @@ void graphs_updated(struct graphs *graphs, CUgraphExec exec, CUgraph template)
     if (!graph)
         return;
     uninterrupted_begin(&kept);
-    if (lock_graph(graph)) {
+    if (graph_lock(graph)) {
         updates_arrived(graphs, graph, template);
         pthread_mutex_unlock(&graph->lock);
     } else {
         graph_give_up(graphs, graph, "it was updated while its twin was being made");
     }
     uninterrupted_end(&kept);
-}
-
-/* ---- nodes ---- */
-
-/* Some nodes run other kernels now. */
-static void settle_recast(const struct graphs *graphs, struct graph *graph)
-{
-    const struct pipeline *pipeline = graphs->settings.pipeline;
-    if (graph->recast)
-        replay_find_detectors(graph, pipeline);
-    if (graph->has_new)
-        graph_time(graph, pipeline->timing);
-    graph->recast = graph->has_new = false;
-}
-
-static const char *set_node(struct graphs *graphs, struct graph *graph, CUgraphNode node,
-                            const struct graph_new_params *params)
-{
-    const struct graph_knowledge known = updates_knowledge(graphs);
-    if (!updates_settle(graphs, graph, FOLLOW_NO_PARAMS))
-        return NULL;
-    const char *why = follow_params(graph, &known, node, params);
-    settle_recast(graphs, graph);
-    return why;
-}
-
-void graphs_node_set(struct graphs *graphs, CUgraphExec exec, CUgraphNode node,
-                     const struct graph_new_params *params)
-{
-    struct graph *graph = exec_table_find(&graphs->table, exec);
-    if (graph && UNUSUAL(graphs->settings.pipeline->recorder != NULL))
-        graph_record_set(graph, graphs->settings.pipeline, node, params);
-    if (!graph || atomic_load(&graph->state) == GRAPH_COUNTED)
-        return;
-    bool locked = lock_graph(graph);
-    const char *why = locked ? set_node(graphs, graph, node, params)
-                             : "one of its nodes was changed while its twin was being made";
-    if (why)
-        graph_give_up(graphs, graph, why);
-    if (locked)
-        pthread_mutex_unlock(&graph->lock);
-}
-
-void graphs_node_enabled(struct graphs *graphs, CUgraphExec exec, CUgraphNode node, bool enabled)
-{
-    const char *why = "one of its nodes was switched while its twin was being made";
-    struct graph *graph = exec_table_find(&graphs->table, exec);
-    if (!graph)
-        return;
-    bool locked = lock_graph(graph);
-    bool found = locked && updates_settle(graphs, graph, FOLLOW_NO_SWITCH);
-    if (locked)
-        why = found ? follow_switch(graph, node, enabled) : NULL;
-    if (!found)
-        follow_lost_switch(graph, enabled);
-    if (why)
-        graph_give_up(graphs, graph, why);
-    if (locked)
-        pthread_mutex_unlock(&graph->lock);
 }
 
 /* ---- launches ---- */
@@ -403,13 +344,14 @@ static CUgraphExec launch_either(struct graphs *graphs, struct graph *graph, CUc
                                  const struct pick *pick)
 {
     bool ordered = order_follow(graph, under_way.order, under_way.stream);
-    if (atomic_load_explicit(&graph->stuck, memory_order_relaxed) || !lock_graph(graph)) {
+    if (atomic_load_explicit(&graph->stuck, memory_order_relaxed) || !graph_lock(graph)) {
         atomic_store(&graph->stuck, true);
         under_way.skip = SKIP_GRAPH;
         return graph->exec;
     }
     under_way.locked = true;
-    bool ready = atomic_load(&graph->state) == GRAPH_READY && graph->side->context == context;
+    bool ready = atomic_load(&graph->state) == GRAPH_READY && !graph->behind &&
+                 graph->side->context == context;
     if ((pick->drawn || pick->probes) && ready && ordered)
         under_way.twin = run_twin(graphs, graph, context, pick);
     else if (pick->drawn)
@@ -440,7 +382,7 @@ static void read_update(struct graphs *graphs, struct graph *graph)
     if (!updates_are_paid(graphs, graph, picked))
         return;
     uninterrupted_begin(&kept);
-    if (lock_graph(graph)) {
+    if (graph_lock(graph)) {
         updates_read(graphs, graph);
         pthread_mutex_unlock(&graph->lock);
     } else {
@@ -449,18 +391,35 @@ static void read_update(struct graphs *graphs, struct graph *graph)
     uninterrupted_end(&kept);
 }
 
+/* A replay is picked, but some nodes were set while none could be: reported where not all of them
+ * are set again before the next. */
+static void report_behind(struct graphs *graphs, struct graph *graph)
+{
+    struct uninterrupted kept;
+    if (!atomic_load_explicit(&graph->pending, memory_order_relaxed))
+        return;
+    uninterrupted_begin(&kept);
+    graph_report(graphs, graph, SKIP_GRAPH,
+                 "parameters of its nodes were set while nothing was to be checked: it is checked "
+                 "when they are set again");
+    uninterrupted_end(&kept);
+}
+
 /* A replay is picked: there has to be a twin of the graph as it is now. */
 static void follow_pick(struct graphs *graphs, struct graph *graph, CUcontext context)
 {
     enum graph_state state = atomic_load_explicit(&graph->state, memory_order_acquire);
     bool stale = state == GRAPH_STALE;
+    bool behind = (state == GRAPH_CLONED || state == GRAPH_READY) && graph->behind;
     atomic_fetch_add_explicit(&graphs->picks, 1, memory_order_relaxed);
-    if (state == GRAPH_CLONED)
+    if (state == GRAPH_CLONED && !behind)
         request_twin(graphs, graph, context);
     if (stale && !graph->kept)
         updates_missed(graphs, graph);
-    if (atomic_load_explicit(&graph->pending, memory_order_relaxed) != stale)
-        atomic_store(&graph->pending, stale);
+    if (behind)
+        report_behind(graphs, graph);
+    if (atomic_load_explicit(&graph->pending, memory_order_relaxed) != (stale || behind))
+        atomic_store(&graph->pending, stale || behind);
 }
 
 CUgraphExec graphs_launch_enter(struct graphs *graphs, CUgraphExec exec, const void *stream,

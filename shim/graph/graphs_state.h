@@ -31,6 +31,10 @@ struct graphs {
     struct exec_table table;
 };
 
+/* Its lock, which the caller releases. False: it was not to be had in time. The program's thread.
+ */
+bool graph_lock(struct graph *graph);
+
 /* Its launches are counted until it is updated, and nothing else. `sentence` is reported once;
  * NULL: it is known why. Its lock is held, or could not be had in time: a twin that the collector
  * is making then is not used. */

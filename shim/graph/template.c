@@ -361,7 +361,7 @@ void graph_drop(struct graph *graph)
     graph->clone = NULL;
     graph->node = NULL;
     graph->count = NULL;
-    graph->nodes = graph->counts = graph->counts_room = graph->kernels = 0;
+    graph->behind = graph->nodes = graph->counts = graph->counts_room = graph->kernels = 0;
     graph->all_first = 0;
     graph->has_memory = graph->has_conditions = false;
 }
@@ -458,7 +458,7 @@ void graph_drop_clone(struct graph *graph)
     graph->clone = NULL;
     free(graph->node);
     graph->node = NULL;
-    graph->nodes = 0;
+    graph->behind = graph->nodes = 0;
     node_map_free(&graph->index);
 }
 

@@ -215,6 +215,7 @@ def bench_graph(args):
     ] + [
         (Variant("130 nodes set, bare"), "kernels=130 set=130"),
         (Variant("130 set, empty subscriber", EMPTY="1"), "kernels=130 set=130"),
+        (Variant("130 set, p = 0", CUVET_SAMPLE="0", CUVET_FIRST="0", CUVET_OUTLIER="off", **matches), "kernels=130 set=130"),
         (Variant("130 set, p = 0.01", CUVET_SAMPLE="0.01", CUVET_FIRST="0", **matches), "kernels=130 set=130"),
         (Variant("130 set, entry, p = 0.01", CUVET_HOOK="entry", CUVET_SAMPLE="0.01", CUVET_FIRST="0", **matches),
          "kernels=130 set=130"),

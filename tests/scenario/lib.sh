@@ -168,5 +168,5 @@ compare() {
         echo 'standard output differs (< alone, > under cuvet):'
         diff "$work/bare.out" "$work/$name.out" | head -20
     }
-    [ -n "$beside" ] && wait && sed "s/^/$beside: /" "$work/$name.said"
+    [ -n "$beside" ] && wait && sed "s|^|$beside: |" "$work/$name.said"
 }
