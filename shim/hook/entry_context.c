@@ -137,7 +137,6 @@ ENTRY_CALL(cuLibraryLoadFromFile,
             void *options, void **values, unsigned count),
            (library, path, jit, jit_values, jits, options, values, count), (void)0,
            library_loaded_from(result, library, path))
-ENTRY_CALL(cuLibraryUnload, (CUlibrary library), (library), core_image_taken(library), (void)0)
 
 /* ---- waits ---- */
 
@@ -151,13 +150,15 @@ static void ended(const char *api, CUresult result, CUstream stream)
     ENTRY_CALL(symbol, params, args, CUcontext waits = context;                                    \
                core_wait_begins(waits), core_wait_ends(waits); ended(#symbol, result, NULL))
 
-static CUcontext unloading(CUmodule module)
+/* Of a module or a library. */
+static CUcontext unloading(const void *image)
 {
-    core_image_taken(module);
+    core_image_taken(image);
     return entry_context();
 }
 
 WAIT(cuModuleUnload, unloading(module), (CUmodule module), (module))
+WAIT(cuLibraryUnload, unloading(library), (CUlibrary library), (library))
 WAIT(cuCtxSynchronize, entry_context(), (void), ())
 WAIT(cuCtxSynchronize_v2, given ? given : entry_context(), (CUcontext given), (given))
 WAIT(cuMemFree, entry_context(), (unsigned address), (address))

@@ -1,9 +1,9 @@
 /*
  * program.c - a kernel without an entry writes where nothing is, and a later call shows it:
  * `program FATBIN WAY [quiet]`, WAY: stream, event, context, copy or graph; stream_query and
- * event_query, which do not wait; module: by a call that has nothing to do with it, and the program
- * ends; devices: by the stream, and then the same on a second device, by the context. With "quiet"
- * it writes where it may.
+ * event_query, which do not wait; unload, of a library; module: by a call that has nothing to do
+ * with it, and the program ends; devices: by the stream, and then the same on a second device, by
+ * the context. With "quiet" it writes where it may.
  */
 #include "common/program.h"
 
@@ -58,12 +58,25 @@ static CUresult load_until_it_fails(void *image)
     return result ? result : CUDA_ERROR_NOT_READY;
 }
 
-static CUresult wait_by(const char *way, CUdeviceptr where, CUdeviceptr array)
+/* Of a library with a module in this context. */
+static CUresult unload(const void *image, CUdeviceptr where)
+{
+    CUlibrary library;
+    CUmodule more;
+    CHECK(cuLibraryLoadData(&library, image, NULL, NULL, 0, NULL, NULL, 0));
+    CHECK(cuLibraryGetModule(&more, library));
+    poke(where);
+    return cuLibraryUnload(library);
+}
+
+static CUresult wait_by(const char *way, const void *image, CUdeviceptr where, CUdeviceptr array)
 {
     CUevent event;
     float back;
     if (!strcmp(way, "graph"))
         return replay(where);
+    if (!strcmp(way, "unload"))
+        return unload(image, where);
     CHECK(cuEventCreate(&event, CU_EVENT_DEFAULT));
     poke(where);
     if (!strcmp(way, "context"))
@@ -107,7 +120,7 @@ int main(int argc, char **argv)
         poke(0x10);
         return poll(load_until_it_fails, (void *)(uintptr_t)image) ? 4 : 0;
     }
-    CUresult result = wait_by(word(0), *word(1) ? array : 0x10, array);
+    CUresult result = wait_by(word(0), image, *word(1) ? array : 0x10, array);
     printf("%s: %d, again: %d\n", word(0), (int)result, (int)cuStreamSynchronize(stream));
     printf("a bad stream: %d\n", (int)cuStreamSynchronize((CUstream)0x30));
     if (!strcmp(word(0), "devices"))

@@ -19,6 +19,7 @@ WRAPPER(cuLaunchKernelEx);
 WRAPPER(cuLaunchCooperativeKernel);
 CUresult cuvet_entry_cuLaunchGrid(CUfunction f, int width, int height);
 WRAPPER(cuModuleUnload);
+WRAPPER(cuLibraryUnload);
 WRAPPER(cuGetProcAddress_v2);
 WRAPPER(cuGraphLaunch);
 WRAPPER(cuInit);
@@ -45,6 +46,7 @@ static struct world {
     int calls;        /* of the driver */
     CUresult result;  /* that the driver gives */
     int version;      /* of the last call of the driver */
+    int waits;        /* that the driver's unloads found under way */
 } world;
 
 /* ---- the driver ---- */
@@ -114,9 +116,23 @@ static CUresult driver_grid(CUfunction f, int width, int height)
     return world.result;
 }
 
+static void note_waits(void)
+{
+    const struct side *side = sides_find(world.pipeline.sides, (CUcontext)0x2000);
+    world.waits += side ? atomic_load(&side->synchronising) : 0;
+}
+
 static CUresult driver_unload(CUmodule module)
 {
     (void)module;
+    note_waits();
+    return world.result;
+}
+
+static CUresult driver_unload_library(CUlibrary library)
+{
+    (void)library;
+    note_waits();
     return world.result;
 }
 
@@ -206,6 +222,7 @@ static int set_up(void **state)
     set_real(ENTRY_cuLaunchCooperativeKernel, driver_cooperative);
     set_real(ENTRY_cuLaunchGrid, driver_grid);
     set_real(ENTRY_cuModuleUnload, driver_unload);
+    set_real(ENTRY_cuLibraryUnload, driver_unload_library);
     set_real(ENTRY_cuGetProcAddress_v2, driver_resolve);
     assert_int_equal(entry_start(&err), STATUS_OK);
     entry_allow(NULL);
@@ -380,6 +397,19 @@ static void after_an_unload_a_kernel_is_named_again(void **state)
     expect_balance(4);
 }
 
+/* Both wait for the context's work. */
+static void no_reference_starts_inside_an_unload(void **state)
+{
+    (void)state;
+    struct side *side = sides_open(world.pipeline.sides, (CUcontext)0x2000);
+    assert_non_null(side);
+    cuvet_entry_cuModuleUnload((CUmodule)0x300);
+    assert_int_equal(world.waits, 1);
+    cuvet_entry_cuLibraryUnload((CUlibrary)0x400);
+    assert_int_equal(world.waits, 2);
+    assert_int_equal(atomic_load(&side->synchronising), 0);
+}
+
 #define IS(given, symbol) assert_ptr_equal((given), (void *)(uintptr_t)cuvet_entry_##symbol)
 
 static void a_form_is_chosen_by_version_and_kind_of_stream(void **state)
@@ -462,6 +492,7 @@ int main(int argc, char **argv)
         CASE(a_wrapper_that_is_off_or_called_by_the_library_only_calls),
         CASE(launches_are_timed_now_and_then),
         CASE(after_an_unload_a_kernel_is_named_again),
+        CASE(no_reference_starts_inside_an_unload),
         CASE(a_form_is_chosen_by_version_and_kind_of_stream),
         CASE(a_form_newer_than_the_table_stays_the_drivers),
     };
