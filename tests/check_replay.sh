@@ -170,14 +170,17 @@ ok 'an image that is none' gives 2 'is none of PTX' \
 
 # A program's findings, each reproduced, and what the probes find.
 program=$CUVET_BUILD/tests/scenario/replayed
+# findings FOLDER WORD ...
 findings() {
+    local report=$1
+    shift
     CUVET_EXIT_WAIT=60000 LD_LIBRARY_PATH=$CUVET_BUILD/softgpu "$cuvet" run -c tests/scenario/replayed/registry.yaml \
-        -o "$scratch/report" -- "$program/program" "$program/kernels.fatbin" 12 100 >"$scratch/out" 2>&1 || {
+        -o "$report" -- "$program/program" "$program/kernels.fatbin" 12 100 "$@" >"$scratch/out" 2>&1 || {
         cat "$scratch/out"
         return 1
     }
     for kernel in wrong outside stale racing; do
-        ls -d "$scratch/report/$kernel"-*-0 || return 1
+        ls -d "$report/$kernel"-*-[01] || return 1
     done
 }
 # probes KERNEL CHECK ...: just these checks find something.
@@ -188,7 +191,7 @@ probes() {
     found=$(awk '$2 == "finding" { printf "%s ", $1 }' "$scratch/out")
     [ "$found" = "$*${*:+ }" ] || { echo "found: $found"; cat "$scratch/out"; return 1; }
 }
-ok 'a program with four wrong kernels leaves a bundle of each' findings
+ok 'a program with four wrong kernels leaves a bundle of each' findings "$scratch/report"
 ok 'replay: a wrong kernel' gives 3 'reproduced' "$cuvet" replay --device interpreter "$scratch"/report/wrong-*-0
 ok 'replay: a write behind the output' gives 3 'outside    4 guard bytes' \
     "$cuvet" replay --device interpreter "$scratch"/report/outside-*-0
@@ -514,4 +517,37 @@ right() {
     gives 0 'reference  match' "$cuvet" replay --device interpreter "$scratch/report/right-1-0" && probes right
 }
 ok 'a right kernel: nothing is found' right
+
+# of_graph BUNDLE: it is of a node of a graph.
+of_graph() {
+    grep -qE '"graph": \{"graph": 1,"node": [0-4],"replay": 0\}' "$1/launch.json" && return
+    grep '"graph"' "$1/launch.json"
+    return 1
+}
+graph_findings() {
+    local kernel
+    findings "$scratch/graph" graph || return 1
+    for kernel in wrong outside stale racing; do
+        of_graph "$scratch/graph/$kernel"-*-1 || return 1
+    done
+}
+# graph_gives KERNEL PATTERN OPTION ...
+graph_gives() {
+    local kernel=$1 pattern=$2
+    shift 2
+    gives 3 "$pattern" "$cuvet" replay --device interpreter "$@" "$scratch/graph/$kernel"-*-1
+}
+graph_replays() {
+    graph_gives wrong 'reproduced every output has the program' && graph_gives wrong 'reference  mismatch' &&
+        graph_gives outside 'outside    4 guard bytes' &&
+        graph_gives stale 'reproduced every element that the launch writes has' &&
+        graph_gives racing 'not deterministic: [2-9] results in 5 runs' --times 5
+}
+# The inputs of the bundle are those of the launch by itself.
+same_bytes() {
+    cmp "$scratch"/graph/wrong-*-1/tensors.safetensors "$scratch"/report/wrong-*-0/tensors.safetensors
+}
+ok 'a graph with four wrong kernels leaves a bundle of each' graph_findings
+ok 'replay: kernels of a graph' graph_replays
+ok 'a bundle of a launch in a graph holds the same bytes' same_bytes
 done_testing

@@ -238,6 +238,9 @@ PROGRAMS = [
     Case("replayed", "findings of a program: replayed byte for byte, minimised, and probed",
          ["{python}", "{here}/replayed.py", "{build}/replayed", "{build}/replayed_kernels.fatbin",
           "{here}/../scenario/replayed/registry.yaml", "{lib}"], once=True),
+    Case("replayed_graph", "the same of kernel nodes of a CUDA graph",
+         ["{python}", "{here}/replayed.py", "{build}/replayed", "{build}/replayed_kernels.fatbin",
+          "{here}/../scenario/replayed/registry.yaml", "{lib}", "graph"], once=True),
 ]
 
 EDITED = _edited("nodes", "a graph of every kind of node, each with new parameters before each launch, nodes switched",

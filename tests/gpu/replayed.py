@@ -1,7 +1,7 @@
-"""replayed.py PROGRAM KERNELS REGISTRY LIBRARY - findings of a program, replayed and probed on the GPU.
+"""replayed.py PROGRAM KERNELS REGISTRY LIBRARY [graph] - findings of a program, replayed and probed on the GPU.
 
 Runs PROGRAM (tests/scenario/replayed) under `cuvet run` and each of its bundles through `cuvet replay` and
-`cuvet probe`. Prints what does not hold, then "replayed". Lines "measured: " have times.
+`cuvet probe`. With "graph" its launches are nodes of a CUDA graph. Prints what does not hold, then "replayed". Lines "measured: " have times.
 """
 
 import glob
@@ -60,8 +60,14 @@ def look(cuvet, name, bundle, ptx):
     return wrong
 
 
+def in_graph(bundle):
+    with open(os.path.join(bundle, "launch.json"), encoding="utf-8") as text:
+        return bool(json.load(text).get("graph"))
+
+
 def main():
     program, kernels, registry, library = sys.argv[1:5]
+    how = sys.argv[5:]
     cuvet = os.path.join(os.path.dirname(os.path.abspath(library)), "cuvet")
     ptx = os.path.splitext(kernels)[0] + ".ptx"
     ptx = ptx if os.path.exists(ptx) else kernels
@@ -71,13 +77,15 @@ def main():
             env = dict(os.environ, CUVET_EXIT_WAIT="100000", CUVET_SUBSET="off", CUVET_HOOK="cupti")
             env.pop("LD_PRELOAD", None)
             done = subprocess.run([cuvet, "run", "-c", registry, "-o", folder, "--", program, kernels, str(rows),
-                                   str(cols)], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                   str(cols), *how], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                   check=False)
             for name in EXPECTED:
-                bundles = glob.glob(os.path.join(folder, name + "-*-0"))
+                bundles = glob.glob(os.path.join(folder, name + "-*-[01]"))
                 if len(bundles) != 1:
                     wrong.append("%dx%d: %d bundles of %s: %s" % (rows, cols, len(bundles), name, done.stdout[-300:]))
                     continue
+                if how and not in_graph(bundles[0]):
+                    wrong.append("%dx%d: the bundle of %s is not of a graph's node" % (rows, cols, name))
                 wrong += ["%dx%d: %s" % (rows, cols, line) for line in look(cuvet, name, bundles[0], ptx)]
     for line in wrong:
         print(line)
