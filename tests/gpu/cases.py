@@ -135,10 +135,10 @@ def _compiled_graphs():
     for how, what in (("compile", "torch.compile's reduce-overhead"), ("generate", "generate() with a static cache")):
         for hook in ("entry", "cupti"):
             yield Case("graphed_%s_%s" % (how, hook), "%s, 1,000 replays: quiet" % what,
-                       ["{python}", "{here}/compiled_graphs.py", how], registry_text=_GRAPH_NORM, front_door=(),
+                       ["{python}", "{here}/compiled_graphs.py", how], registry_text=_GRAPH_NORM, front_door=(), ends=None,
                        env={"CUVET_HOOK": hook, "CUVET_SAMPLE": "0.05"}, checked={"graph_norm": 100})
         yield Case("graphed_%s_loses" % how, "%s: a kernel that loses the end of each row is named" % what,
-                   ["{python}", "{here}/compiled_graphs.py", how, "loses"], registry_text=_GRAPH_NORM, front_door=(),
+                   ["{python}", "{here}/compiled_graphs.py", how, "loses"], registry_text=_GRAPH_NORM, front_door=(), ends=None,
                    env={"CUVET_SAMPLE": "0.05"}, findings=("graph_norm",), checked={"graph_norm": 100})
 
 
