@@ -115,17 +115,27 @@ static enum status read_accumulate(const struct yaml_node *node, struct toleranc
     return STATUS_OK;
 }
 
+static const struct {
+    const char *name;
+    struct rounding rounding;
+} formats[] = {{"f16", {0x1p-11, 0x1p-25}},
+               {"bf16", {0x1p-8, 0x1p-126}},
+               /* Tensor cores cut off what an f32 has behind it, which is up to a whole ulp. */
+               {"tf32", {0x1p-10, 0x1p-126}}};
+
+static const char *format_name(double roundoff)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        if (formats[i].rounding.roundoff == roundoff)
+            return formats[i].name;
+    }
+    return NULL;
+}
+
 /* The format that `key` names, one of those that tensor cores multiply. */
 static enum status read_format(const char *key, const struct yaml_node *node, struct rounding *out,
                                struct error *err)
 {
-    static const struct {
-        const char *name;
-        struct rounding rounding;
-    } formats[] = {{"f16", {0x1p-11, 0x1p-25}},
-                   {"bf16", {0x1p-8, 0x1p-126}},
-                   /* Tensor cores cut off what an f32 has behind it, which is up to a whole ulp. */
-                   {"tf32", {0x1p-10, 0x1p-126}}};
     const char *text;
     enum status status = yaml_text(node, key, &text, err);
     for (size_t i = 0; !status && i < sizeof formats / sizeof *formats; i++) {
@@ -202,6 +212,37 @@ static enum status read_lanes(const struct yaml_node *node, struct tolerance *ou
     out->lanes = (uint32_t)lanes;
     out->needs |= REF_USES_ROW;
     return status;
+}
+
+static const char *accumulate_name(const struct tolerance *tolerance)
+{
+    for (size_t i = 0; i < sizeof chains / sizeof *chains; i++) {
+        if (chains[i].chain.roundoff == tolerance->chain.roundoff &&
+            chains[i].chain.terms == tolerance->chain.terms)
+            return chains[i].name;
+    }
+    return dtype_text(tolerance->accumulate);
+}
+
+void tolerance_print(const struct tolerance *tolerance, FILE *out)
+{
+    const char *inputs = format_name(tolerance->input_roundoff);
+    const char *inner = format_name(tolerance->inner.roundoff);
+    fprintf(out, ", accumulate %s", accumulate_name(tolerance));
+    if (tolerance->functions != REF_FUNCTIONS_LIBM)
+        fprintf(out, ", functions %s", function_names[tolerance->functions]);
+    if (inputs)
+        fprintf(out, ", inputs %s", inputs);
+    if (inner)
+        fprintf(out, ", inner %s", inner);
+    if (tolerance->lanes)
+        fprintf(out, ", lanes %u", (unsigned)tolerance->lanes);
+    if (tolerance->false_alarm > 0)
+        fprintf(out, ", false_alarm %g", tolerance->false_alarm);
+    else if (tolerance->lambda != DEFAULT_LAMBDA)
+        fprintf(out, ", lambda %g", tolerance->lambda);
+    if (tolerance->masked_rows != MASKED_NAN)
+        fprintf(out, ", masked_rows %s", masked_names[tolerance->masked_rows]);
 }
 
 static enum status read_value(const char *key, const struct yaml_node *node, struct tolerance *out,

@@ -15,6 +15,7 @@
 #define PLAN_TOLERANCE_H
 
 #include <stddef.h>
+#include <stdio.h>
 #include "base/arena.h"
 #include "system/yaml_doc.h"
 #include "value/kernel_spec.h"
@@ -48,6 +49,10 @@ enum status tolerance_read(const struct yaml_node *node, struct tolerance *out, 
  * STATUS_INVALID, reported at `node`, where one is missing. */
 enum status tolerance_fits(const struct tolerance *tolerance, const struct ref_builtin *reference,
                            const struct yaml_node *node, struct error *err);
+
+/* ", accumulate f32, lanes 32": what a bound is made of, by the keys of a row; what is as usual is
+ * left out, but for the accumulator. */
+void tolerance_print(const struct tolerance *tolerance, FILE *out);
 
 /* "bound", "close", ... */
 const char *tolerance_rule_text(enum tolerance_rule rule);

@@ -181,7 +181,7 @@ static void print_tolerance(const struct printer *p, const struct formal *formal
     if (tolerance->rule == RULE_CLOSE)
         fprintf(p->out, ", rtol %g, atol %g", tolerance->rtol, tolerance->atol);
     else if (tolerance->rule != RULE_BITWISE && item->type.dtype != DTYPE_NONE)
-        fprintf(p->out, ", accumulate %s", dtype_text(tolerance->accumulate));
+        tolerance_print(tolerance, p->out);
     for (int i = 0; i < tolerance->points; i++) {
         int dtype = tolerance->point[i].code & ~REF_POINT_MAY;
         fprintf(p->out, ", %s rounded to %s%s", tolerance->point[i].name,

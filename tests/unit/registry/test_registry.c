@@ -366,14 +366,20 @@ static void the_table_shows_what_was_understood(void **state)
     (void)state;
     char folder[] = "/tmp/cuvet-registry-XXXXXX", file[64], text[4096] = "";
     assert_non_null(mkdtemp(folder));
-    write_file(folder, "a.yaml",
-               HEAD
-               "- kernel: k\n  signature: const f32 x[rows:pitch][cols], f32 out[rows][cols], "
-               "i32 pitch, i32 cols, f32 eps\n  let: {rows: grid.x}\n  when: [cols > 0]\n"
-               "  bind: {y: out}\n  sample: 0.5\n  label: norm\n  deterministic: no\n"
-               "  tolerance: {rule: close, rtol: 0.001, atol: 0}\n  reference: rmsnorm\n"
-               "- {kernel: l, signature: 'const f32 x[n], const f32 w[a][b][n], f32 y[n], i32 a, "
-               "i32 b, i32 n', reference: mul, bind: {a: x, b: w}}\n");
+    write_file(
+        folder, "a.yaml",
+        HEAD
+        "- kernel: k\n  signature: const f32 x[rows:pitch][cols], f32 out[rows][cols], "
+        "i32 pitch, i32 cols, f32 eps\n  let: {rows: grid.x}\n  when: [cols > 0]\n"
+        "  bind: {y: out}\n  sample: 0.5\n  label: norm\n  deterministic: no\n"
+        "  tolerance: {rule: close, rtol: 0.001, atol: 0}\n  reference: rmsnorm\n"
+        "- {kernel: l, signature: 'const f32 x[n], const f32 w[a][b][n], f32 y[n], i32 a, "
+        "i32 b, i32 n', reference: mul, bind: {a: x, b: w}}\n"
+        "- {kernel: m, signature: 'const f32 a[m][k], const f32 b[k][n], f32 c[m][n], i32 m, "
+        "i32 n, i32 k', reference: matmul, tolerance: {accumulate: bf16_lanes, functions: approx, "
+        "inputs: tf32, lambda: 4}}\n"
+        "- {kernel: o, signature: 'const f32 x[r][n], f32 y[r][n], i32 r, i32 n', reference: "
+        "softmax, tolerance: {accumulate: f64, lanes: 32, false_alarm: 0.001}}\n");
     snprintf(file, sizeof file, "%s/a.yaml", folder);
     struct registry *registry;
     struct registry_source source = {.files = file};
@@ -393,7 +399,12 @@ static void the_table_shows_what_was_understood(void **state)
         "    tolerance y (f32): close, rtol 0.001, atol 0; of the entry\n",
         "        a[rows][cols] is f32 x[n], by bind; so rows is 1, cols is n\n",
         "        b[rows][cols] is f32 w[a][b][n], by bind; its first 2 dims together are rows\n",
-        "2 entries, ",
+        "    tolerance y (f32): bound, accumulate f32; of the table\n",
+        "    tolerance c (f32): bound, accumulate bf16_lanes, functions approx, inputs tf32, "
+        "lambda 4; of "
+        "the entry\n",
+        "    tolerance y (f32): bound, accumulate f64, lanes 32, false_alarm 0.001; of the entry\n",
+        "4 entries, ",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         if (!strstr(text, lines[i]))
