@@ -176,12 +176,26 @@ static int64_t number_at(const struct grouped *grouped, const void *array, int64
     return grouped->wide ? ((const int64_t *)array)[index] : ((const int *)array)[index];
 }
 
+/* The library refuses a call without some of them. */
+static bool is_complete(const struct grouped *grouped)
+{
+    const void *const arrays[] = {grouped->transa, grouped->transb, grouped->m,    grouped->n,
+                                  grouped->k,      grouped->lda,    grouped->ldb,  grouped->ldc,
+                                  grouped->size,   grouped->alpha,  grouped->beta, grouped->a,
+                                  grouped->b,      grouped->c};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        if (!arrays[i])
+            return false;
+    }
+    return grouped->groups > 0;
+}
+
 static bool grouped_begin(struct call_frame *frame, const struct library *library, void *handle,
                           const struct grouped *grouped)
 {
     static __thread uint32_t turn;
     uint8_t scale;
-    if (grouped->groups < 1)
+    if (!is_complete(grouped))
         return false;
     int64_t group = turn++ % grouped->groups, first = 0;
     for (int64_t i = 0; i < group; i++)

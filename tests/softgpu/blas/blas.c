@@ -184,7 +184,8 @@ int cublasSgemmGroupedBatched(void *handle, const int *transa, const int *transb
                               const float *beta, float *const *c, const int *ldc, int groups,
                               const int *size)
 {
-    int status = 0;
+    enum { INVALID_VALUE = 7 };
+    int status = size ? 0 : INVALID_VALUE;
     for (int g = 0, first = 0; g < groups && !status; first += size[g++])
         status =
             cublasSgemmBatched(handle, transa[g], transb[g], m[g], n[g], k[g], &alpha[g], a + first,
