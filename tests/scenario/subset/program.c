@@ -1,6 +1,6 @@
 /*
  * program.c - launches that are large for what may be copied of them: `program FATBIN KERNEL
- * [HOW]`.
+ * [HOW [graph]]`. With "graph" as replays of a graph.
  *
  *   norm_...    rows; HOW dense, pitch (rows further apart than they are long), place (in place),
  *               or few long ones: long (dense), apart
@@ -36,15 +36,37 @@ static void spoil(CUdeviceptr array)
         CHECK(cuMemcpyHtoD(array + 4 * i, &large, sizeof(large)));
 }
 
+static CUgraphExec graph_of(CUstream stream, unsigned grid, void **params)
+{
+    CUgraph graph;
+    CUgraphExec ready;
+    CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    launch(kernel(word(0)), grid, 64, stream, params);
+    CHECK(cuStreamEndCapture(stream, &graph));
+    CHECK(cuGraphInstantiate(&ready, graph, 0));
+    CHECK(cuGraphDestroy(graph));
+    return ready;
+}
+
 /* Each launch on new values, so that one in place does not come to rest. */
 static void repeat(CUdeviceptr values, size_t count, unsigned grid, void **params)
 {
     unsigned launches = how("rare") ? LAUNCHES : is("varlen") ? REPEAT - 1 : REPEAT;
+    bool replays = !strcmp(word(2), "graph");
+    CUstream stream = NULL;
+    CUgraphExec ready = NULL;
+    if (replays) {
+        CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+        ready = graph_of(stream, grid, params);
+    }
     for (unsigned i = 0; i < launches; i++) {
         fill(values, count, 100 + i);
         if (how("rare") && i == RARE)
             spoil(values);
-        launch(kernel(word(0)), grid, 64, NULL, params);
+        if (replays)
+            CHECK(cuGraphLaunch(ready, stream));
+        else
+            launch(kernel(word(0)), grid, 64, NULL, params);
         CHECK(cuCtxSynchronize());
     }
 }
