@@ -138,6 +138,7 @@ struct graph {
     bool event_recorded;           /* ... that is so */
     bool streams;                  /* it is launched on several */
     _Atomic(uint64_t) last_stream; /* of its last launch: order_number(), or 0 if there was none */
+    _Atomic(const void *) last_handle; /* the same of launches without subjects: the handle */
 
     struct timed_graph *time; /* of its replays, or NULL */
 

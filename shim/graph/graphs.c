@@ -514,6 +514,8 @@ void graphs_launch_exit(struct graphs *graphs, CUresult result)
         count_unnamed(graphs, graph, result);
     else
         count_rest(graphs, graph, result);
+    if (!under_way.order && !result)
+        atomic_store_explicit(&graph->last_handle, under_way.stream, memory_order_relaxed);
     if (under_way.order && !result &&
         !order_note(graph, under_way.order, under_way.stream, under_way.twin))
         graph_give_up(graphs, graph, "an event cannot be recorded behind its twin");

@@ -357,10 +357,21 @@ uint64_t order_number(const void *stream)
     return own ? (uint64_t)pthread_self() : (uint64_t)(uintptr_t)stream;
 }
 
+/* Of the last launch before there were subjects the handle is known: default streams of several
+ * threads have one. */
+static bool is_same_stream(const struct graph *graph, uint64_t number, const void *stream)
+{
+    uint64_t last = atomic_load_explicit(&graph->last_stream, memory_order_relaxed);
+    if (last != ORDER_UNKNOWN)
+        return last == number;
+    return stream != (const void *)CU_STREAM_PER_THREAD &&
+           stream == atomic_load_explicit(&graph->last_handle, memory_order_relaxed);
+}
+
 bool order_follow(struct graph *graph, uint64_t number, const void *stream)
 {
     uint64_t last = atomic_load_explicit(&graph->last_stream, memory_order_relaxed);
-    if (!last || (last == number && number != ORDER_UNKNOWN))
+    if (!last || is_same_stream(graph, number, stream))
         return true;
     graph->streams = graph->streams || last != ORDER_UNKNOWN;
     return graph->event_recorded &&
