@@ -134,11 +134,11 @@ struct graph {
     struct graph_armed *armed; /* in the replay at hand */
     uint32_t armed_count;
 
-    CUevent event;                 /* behind the last launch, where ... */
-    bool event_recorded;           /* ... that is so */
-    bool streams;                  /* it is launched on several */
-    _Atomic(uint64_t) last_stream; /* of its last launch: order_number(), or 0 if there was none */
-    _Atomic(const void *) last_handle; /* the same of launches without subjects: the handle */
+    CUevent event;                     /* behind the last launch, where ... */
+    bool event_recorded;               /* ... that is so */
+    bool streams;                      /* it is launched on several */
+    _Atomic(uint64_t) last_stream;     /* of its last launch: order_number(), 0 if there was none */
+    _Atomic(const void *) last_handle; /* of its last launch: the stream's handle, or NULL */
 
     struct timed_graph *time; /* of its replays, or NULL */
 
@@ -218,15 +218,15 @@ void twin_place_open(struct twin_place *place, struct graph *graph, struct graph
 void twin_disarm(struct graph *graph, struct graph_subject *subject);
 
 /* A twin and its original never run at the same time, as no two launches of an executable graph do.
- * Of all launches of a graph with subjects, on the program's thread. A stream has a number that no
- * other has in the process's life, not even one with its handle: default streams of two threads
- * have the same handle. */
+ * On the program's thread. A stream has a number that no other has in the process's life, not even
+ * one with its handle: default streams of two threads have the same handle. */
 #define ORDER_UNKNOWN UINT64_MAX
 uint64_t order_number(const void *stream);
 /* Before a launch on that stream: it will wait for the last one. False: that left no event, so only
  * the program's own graph may follow. */
 bool order_follow(struct graph *graph, uint64_t number, const void *stream);
-/* Behind a launch. False: it was the twin's, and nothing can wait for it. */
+/* Behind a launch; `number` ORDER_UNKNOWN: of a graph without subjects. False: it was the twin's,
+ * and nothing can wait for it. */
 bool order_note(struct graph *graph, uint64_t number, const void *stream, bool twin);
 
 /* ---- replay.c: the replay at hand; lock held ---- */

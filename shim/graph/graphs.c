@@ -203,7 +203,7 @@ void graphs_updated(struct graphs *graphs, CUgraphExec exec, CUgraph template)
 static _Thread_local struct under_way {
     struct graph *graph; /* NULL: not known */
     const void *stream;
-    uint64_t order; /* the stream's number, or 0: this launch is not put in order */
+    uint64_t order; /* the stream's number, where it is known */
     bool open, locked;
     bool chosen; /* some registered kernels were chosen: graph_count.chosen, ... */
     bool armed;  /* ... each of which was counted by its own gates; else they are counted as ... */
@@ -426,22 +426,30 @@ CUgraphExec graphs_launch_enter(struct graphs *graphs, CUgraphExec exec, const v
                                 CUcontext context)
 {
     struct graph *graph = exec_table_find(&graphs->table, exec);
-    under_way = (struct under_way){
-        .open = true, .graph = graph, .skip = SKIP_NOT_SAMPLED, .stream = stream};
+    under_way = (struct under_way){.open = true,
+                                   .graph = graph,
+                                   .skip = SKIP_NOT_SAMPLED,
+                                   .stream = stream,
+                                   .order = ORDER_UNKNOWN};
     if (!graph)
         return exec;
-    enum skip captured = graph->subjects ? capture_skip(stream) : SKIP_NONE;
+    bool had_twin = atomic_load_explicit(&graph->had_twin, memory_order_acquire);
+    enum skip captured = graph->subjects || had_twin ? capture_skip(stream) : SKIP_NONE;
     if (!captured && UNUSUAL(is_stale(graph)))
         read_update(graphs, graph);
     timing_replay_begin(graphs->settings.pipeline->timing, graph->time, context, stream,
                         &under_way.timed);
     if (captured)
         under_way.skip = captured;
-    if (captured || !graph->subjects)
+    if (captured || (!graph->subjects && !had_twin))
         return exec;
+    under_way.order = order_number(stream);
+    if (!graph->subjects) { /* an update took them: the last launch may be the twin's */
+        order_follow(graph, under_way.order, stream);
+        return exec;
+    }
     if (graph->has_states)
         caches_replay(graphs->settings.pipeline->caches);
-    under_way.order = order_number(stream);
     struct pick pick = make_pick(graph, graphs->settings.pipeline);
     if (pick.off)
         under_way.skip = SKIP_OFF;
@@ -514,10 +522,7 @@ void graphs_launch_exit(struct graphs *graphs, CUresult result)
         count_unnamed(graphs, graph, result);
     else
         count_rest(graphs, graph, result);
-    if (!under_way.order && !result)
-        atomic_store_explicit(&graph->last_handle, under_way.stream, memory_order_relaxed);
-    if (under_way.order && !result &&
-        !order_note(graph, under_way.order, under_way.stream, under_way.twin))
+    if (!result && !order_note(graph, under_way.order, under_way.stream, under_way.twin))
         graph_give_up(graphs, graph, "an event cannot be recorded behind its twin");
     if (under_way.locked) {
         if (under_way.twin)

@@ -357,8 +357,8 @@ uint64_t order_number(const void *stream)
     return own ? (uint64_t)pthread_self() : (uint64_t)(uintptr_t)stream;
 }
 
-/* Of the last launch before there were subjects the handle is known: default streams of several
- * threads have one. */
+/* Where the last launch has no number, by the handles: default streams of several threads have the
+ * same. */
 static bool is_same_stream(const struct graph *graph, uint64_t number, const void *stream)
 {
     uint64_t last = atomic_load_explicit(&graph->last_stream, memory_order_relaxed);
@@ -381,6 +381,7 @@ bool order_follow(struct graph *graph, uint64_t number, const void *stream)
 bool order_note(struct graph *graph, uint64_t number, const void *stream, bool twin)
 {
     atomic_store_explicit(&graph->last_stream, number, memory_order_relaxed);
+    atomic_store_explicit(&graph->last_handle, stream, memory_order_relaxed);
     if (!atomic_load_explicit(&graph->had_twin, memory_order_acquire))
         return true; /* there is no event yet */
     graph->event_recorded =

@@ -179,8 +179,6 @@ static void read_again(struct graphs *graphs, struct graph *graph, CUgraph templ
     settle_read(graphs, graph, status, &err);
     leave_switched(graphs, graph);
     restore_first(graph, &before);
-    if (!before.subjects && graph->subjects && atomic_load(&graph->last_handle))
-        atomic_store(&graph->last_stream, ORDER_UNKNOWN);
     graph->recast = graph->has_new = false;
     if (!has_same_kernels(graph, &before)) {
         graph->renamed = true;

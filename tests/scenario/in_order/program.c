@@ -4,6 +4,7 @@
  *
  *   streams   made anew 12 times, and launched on two streams in turn
  *   own       launched by two threads in turn, each on its own default stream
+ *   update    launched on one stream, updated to other kernels, and launched on another stream
  *
  * Prints the sum of what the launches have left, which depends on their order.
  */
@@ -84,6 +85,38 @@ static void on_own_streams(void)
     CHECK(cuGraphExecDestroy(ready));
 }
 
+/* One of other kernels: sets the first number of x at once. */
+static CUgraph capture_other(CUstream stream)
+{
+    CUgraph other;
+    int steps = 1, value = 0x40000000;
+    void *spins[] = {&spun, &steps}, *pokes[] = {&norm.x, &value};
+    CHECK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    launch(kernel("spin"), 1, 1, stream, spins);
+    launch(kernel("poke"), 1, 1, stream, pokes);
+    launch(kernel("spin"), 1, 1, stream, spins);
+    CHECK(cuStreamEndCapture(stream, &other));
+    return other;
+}
+
+static void behind_an_update(void)
+{
+    CUgraphExecUpdateResultInfo info;
+    CUstream stream[2];
+    for (int i = 0; i < 2; i++)
+        CHECK(cuStreamCreate(&stream[i], CU_STREAM_NON_BLOCKING));
+    CUgraph other = capture_other(stream[0]);
+    for (int round = 0; round < ROUNDS; round++) {
+        CHECK(cuGraphInstantiate(&ready, graph, 0));
+        CHECK(cuGraphLaunch(ready, stream[0]));
+        CHECK(cuGraphExecUpdate(ready, other, &info));
+        CHECK(cuGraphLaunch(ready, stream[1]));
+        print();
+        CHECK(cuGraphExecDestroy(ready));
+    }
+    CHECK(cuGraphDestroy(other));
+}
+
 int main(int argc, char **argv)
 {
     start(argc, argv);
@@ -92,8 +125,10 @@ int main(int argc, char **argv)
     graph = capture();
     if (!strcmp(word(0), "streams"))
         on_two_streams();
-    else
+    else if (!strcmp(word(0), "own"))
         on_own_streams();
+    else
+        behind_an_update();
     CHECK(cuGraphDestroy(graph));
     finish();
     return 0;
