@@ -90,7 +90,7 @@ static const void *function_of(const struct graph_new_params *new)
     }
 }
 
-/* Without a call of the driver; false: perhaps. */
+/* False: another kernel, or the same by a handle that was not seen before. */
 static bool runs_the_same(const struct graph_node *node, const struct graph_new_params *new)
 {
     const void *function = function_of(new);

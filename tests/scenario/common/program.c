@@ -130,6 +130,24 @@ void norm_launch(const char *name, struct norm *norm, CUstream stream)
     launch(kernel(name), norm->rows, 64, stream, params);
 }
 
+CUDA_KERNEL_NODE_PARAMS norm_node(const char *name, struct norm *norm, void *params[5])
+{
+    CUDA_KERNEL_NODE_PARAMS what;
+    memset(&what, 0, sizeof(what));
+    params[0] = &norm->x;
+    params[1] = &norm->w;
+    params[2] = &norm->y;
+    params[3] = &norm->cols;
+    params[4] = &norm->eps;
+    what.func = kernel(name);
+    what.gridDimX = norm->rows;
+    what.gridDimY = what.gridDimZ = 1;
+    what.blockDimX = 64;
+    what.blockDimY = what.blockDimZ = 1;
+    what.kernelParams = params;
+    return what;
+}
+
 void norm_print(const char *name, const struct norm *norm)
 {
     print_sum(name, norm->y, norm->rows * (size_t)norm->cols * sizeof(float));

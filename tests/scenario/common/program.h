@@ -54,6 +54,8 @@ struct norm {
 
 struct norm norm_new(unsigned rows, int cols, unsigned seed);
 void norm_launch(const char *name, struct norm *norm, CUstream stream);
+/* The same as a node of a graph; `params` is read by the call that takes the node. */
+CUDA_KERNEL_NODE_PARAMS norm_node(const char *name, struct norm *norm, void *params[5]);
 void norm_print(const char *name, const struct norm *norm);
 void norm_free(struct norm *norm);
 

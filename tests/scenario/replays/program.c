@@ -60,24 +60,6 @@ static CUgraph capture(const char *how)
     return graph;
 }
 
-static CUDA_KERNEL_NODE_PARAMS describe(int i, void **params)
-{
-    CUDA_KERNEL_NODE_PARAMS what;
-    memset(&what, 0, sizeof(what));
-    params[0] = &norm[i].x;
-    params[1] = &norm[i].w;
-    params[2] = &norm[i].y;
-    params[3] = &norm[i].cols;
-    params[4] = &norm[i].eps;
-    what.func = kernel(name_of(i));
-    what.gridDimX = ROWS;
-    what.gridDimY = what.gridDimZ = 1;
-    what.blockDimX = 64;
-    what.blockDimY = what.blockDimZ = 1;
-    what.kernelParams = params;
-    return what;
-}
-
 static CUgraph build(const char *how)
 {
     CUgraph graph;
@@ -86,7 +68,7 @@ static CUgraph build(const char *how)
     CHECK(cuGraphCreate(&graph, 0));
     for (int i = 0; i < LAUNCHES; i++) {
         int before = i - (parallel ? 2 : 1);
-        CUDA_KERNEL_NODE_PARAMS what = describe(i, params);
+        CUDA_KERNEL_NODE_PARAMS what = norm_node(name_of(i), &norm[i], params);
         CHECK(cuGraphAddKernelNode(&node[i], graph, before >= 0 ? &node[before] : NULL, before >= 0,
                                    &what));
     }
@@ -98,7 +80,7 @@ static CUgraph put_into_child(CUgraph inner)
     CUgraph graph;
     CUgraphNode first, child;
     void *params[5];
-    CUDA_KERNEL_NODE_PARAMS what = describe(0, params);
+    CUDA_KERNEL_NODE_PARAMS what = norm_node(name_of(0), &norm[0], params);
     CHECK(cuGraphCreate(&graph, 0));
     CHECK(cuGraphAddKernelNode(&first, graph, NULL, 0, &what));
     CHECK(cuGraphAddChildGraphNode(&child, graph, &first, 1, inner));
@@ -159,7 +141,7 @@ static void change(CUgraphExec ready, int i)
     CUdeviceptr y = norm[1].y;
     norm[1].y = norm[3].y;
     norm[3].y = y;
-    CUDA_KERNEL_NODE_PARAMS what = describe(i, params);
+    CUDA_KERNEL_NODE_PARAMS what = norm_node(name_of(i), &norm[i], params);
     CHECK(cuGraphExecKernelNodeSetParams(ready, node[i], &what));
 }
 

@@ -17,22 +17,9 @@ enum { ROWS = 4, COLS = 100, NODES = 2 };
 static struct norm norm, before; /* what the nodes have before they are set differs in y */
 static CUgraphNode node[NODES];
 
-static CUDA_KERNEL_NODE_PARAMS describe(int i, struct norm *of, void **params)
+static const char *name_of(int i)
 {
-    CUDA_KERNEL_NODE_PARAMS what;
-    memset(&what, 0, sizeof(what));
-    params[0] = &of->x;
-    params[1] = &of->w;
-    params[2] = &of->y;
-    params[3] = &of->cols;
-    params[4] = &of->eps;
-    what.func = kernel(i && !strcmp(word(1), "wrong") ? "norm_wrong" : "norm_right");
-    what.gridDimX = ROWS;
-    what.gridDimY = what.gridDimZ = 1;
-    what.blockDimX = 64;
-    what.blockDimY = what.blockDimZ = 1;
-    what.kernelParams = params;
-    return what;
+    return i && !strcmp(word(1), "wrong") ? "norm_wrong" : "norm_right";
 }
 
 static CUgraphExec make_graph(void)
@@ -42,7 +29,7 @@ static CUgraphExec make_graph(void)
     void *params[5];
     CHECK(cuGraphCreate(&graph, 0));
     for (int i = 0; i < NODES; i++) {
-        CUDA_KERNEL_NODE_PARAMS what = describe(i, &before, params);
+        CUDA_KERNEL_NODE_PARAMS what = norm_node(name_of(i), &before, params);
         CHECK(cuGraphAddKernelNode(&node[i], graph, i ? &node[i - 1] : NULL, i > 0, &what));
     }
     CHECK(cuGraphInstantiate(&ready, graph, 0));
@@ -53,7 +40,7 @@ static void set_nodes(CUgraphExec ready)
 {
     void *params[5];
     for (int i = 0; i < NODES; i++) {
-        CUDA_KERNEL_NODE_PARAMS what = describe(i, &norm, params);
+        CUDA_KERNEL_NODE_PARAMS what = norm_node(name_of(i), &norm, params);
         CHECK(cuGraphExecKernelNodeSetParams(ready, node[i], &what));
     }
 }

@@ -1,11 +1,11 @@
 #!/bin/bash
 # steer.sh CUVET - steers the process that listens in $XDG_RUNTIME_DIR/cuvet, with the program CUVET; prints
-# what does not hold. Others of this user are listed by `cuvet ctl` too, and none of our business.
+# what does not hold. Other processes of this user, which `cuvet ctl` lists too, are left alone.
 set -uo pipefail
 cuvet=$1
+. "$(dirname "$0")/../listener.sh"
 
 ctl() { "$cuvet" ctl "$pid" "$@" || echo "cuvet ctl $*: status $?"; }
-value() { "$cuvet" ctl "$pid" status --json 2>/dev/null | grep -oE "\"$1\":[^,}]*" | cut -d: -f2 | tr -d '"'; }
 is() { # KEY VALUE
     local got
     got=$(value "$1")
@@ -30,15 +30,6 @@ rests() {
     now=$(value "$1")
     [ "$before" = "$now" ] || echo "$1 goes from $before to $now $2"
 }
-
-pid=
-for _ in $(seq 200); do
-    pid=$(cd "$XDG_RUNTIME_DIR/cuvet" 2>/dev/null && basename -s .sock -- *.sock)
-    case $pid in '' | *[!0-9]*) pid= ;; esac
-    [ -n "$pid" ] && [ "0$(value seen)" -gt 0 ] && break
-    sleep 0.05
-done
-[ -n "$pid" ] || { echo "nobody listens in $XDG_RUNTIME_DIR/cuvet"; exit; }
 
 is state running
 grows checked 'at first'
