@@ -1,6 +1,7 @@
 # shellcheck shell=bash
-# listener.sh - sourced, with the path of `cuvet` in $cuvet: $pid is the process that listens in $XDG_RUNTIME_DIR/cuvet
-# and has launched something. Ends the script with a sentence where there is none.
+# listener.sh - sourced by a script whose argument is the path of `cuvet`: $pid is the process that listens in
+# $XDG_RUNTIME_DIR/cuvet and has launched something. Ends the script with a sentence where there is none.
+cuvet=$1
 
 value() { "$cuvet" ctl "$pid" status --json 2>/dev/null | grep -oE "\"$1\":[^,}]*" | cut -d: -f2 | tr -d '"'; }
 

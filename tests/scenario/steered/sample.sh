@@ -2,7 +2,7 @@
 # sample.sh CUVET - samples each launch from now on in the process that listens in $XDG_RUNTIME_DIR/cuvet, and
 # waits until 40 more launches have been counted; prints what does not hold.
 set -uo pipefail
-cuvet=$1
+# shellcheck source=tests/scenario/steered/listener.sh
 . "$(dirname "$0")/listener.sh"
 
 # reaches KEY COUNT: within some seconds.

@@ -2,7 +2,7 @@
 # steer.sh CUVET - steers the process that listens in $XDG_RUNTIME_DIR/cuvet, with the program CUVET; prints
 # what does not hold. Other processes of this user, which `cuvet ctl` lists too, are left alone.
 set -uo pipefail
-cuvet=$1
+# shellcheck source=tests/scenario/steered/listener.sh
 . "$(dirname "$0")/../listener.sh"
 
 ctl() { "$cuvet" ctl "$pid" "$@" || echo "cuvet ctl $*: status $?"; }
