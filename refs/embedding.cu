@@ -11,7 +11,8 @@
 /* Elements of a sample, for about 2^23 comparisons of n indices. */
 #define SCATTER_BUDGET(n) ((n) > 32768 ? 256 : 8388608 / ((n) + 1))
 
-// y(t) = table(ids(t)): torch.nn.functional.embedding, index_select along the first dim
+// y(t) = table(ids(t)), or with outside = 1 zeros where the table has no such entry:
+// torch.nn.functional.embedding, index_select along the first dim
 REFERENCE_ONCE(embedding, "in ids[tokens], in table[entries][cols], out y[tokens][cols], "
                           "int outside = 0, each tokens, each cols, touch entries by ids")
 {
@@ -37,7 +38,8 @@ REFERENCE_ONCE(embedding_positions, "in ids[batch][time], in table[entries][cols
     }
 }
 
-// dtable(e) = scale * the sum of dy(t) over the tokens t with ids(t) = e, the gradient of embedding
+// dtable(e) = scale * the sum of dy(t) over the tokens t with ids(t) = e, the gradient of
+// embedding; with outside = 1 a token whose entry the table does not have adds to none
 REFERENCE_ONCE(embedding_backward, "in ids[tokens], in dy[tokens][cols], "
                                    "out dtable[entries][cols], real scale = 1, int outside = 0, "
                                    "each cols, touch entries by ids")
@@ -80,7 +82,8 @@ REFERENCE_ONCE(embedding_backward_padding,
 }
 
 // y(e) = y(e) before + alpha * the sum of x(t) over those t with ids(t) = e: torch.index_add along
-// the first dim, by atomics that add to y itself
+// the first dim, by atomics that add to y itself; with outside = 1 a token without an entry adds to
+// none
 REFERENCE_ONCE(index_add, "in ids[tokens], in x[tokens][cols], inout y[entries][cols], "
                           "real alpha = 1, int outside = 0, each cols, touch entries by ids")
 {

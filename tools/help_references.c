@@ -84,7 +84,8 @@ static void print_formal(const struct formals *formals, const struct formal *for
     textbuf_printf(&text, "%s", formal->name);
     put_dims(&text, formals, formal);
     printf("    %-36s %s", line, kind_sentence(formal));
-    if (formal->optional && formal->kind == FORMAL_OUT)
+    const bool absent = formal_is_array(formal) && formal->fallback == 0; /* `?`, not `= 0` */
+    if (formal->optional && absent)
         printf("; may stay unbound");
     else if (formal->optional && formal->kind != FORMAL_POINT)
         printf("; %g where it is not bound", formal->fallback);
@@ -103,13 +104,6 @@ static void print_parameter(int *column, const char *text)
     *column += printf("%s", text) + 2;
 }
 
-static bool is_index(const struct ref_builtin *builtin, const struct formal *formal)
-{
-    char word[FORMAL_NAME + 2];
-    snprintf(word, sizeof word, " %s ", formal->name);
-    return strstr(ref_builtin_indices[builtin - ref_builtins], word) != NULL;
-}
-
 /* The parameters of an imaginary kernel: every array, the scalars without a default, the sizes. */
 static void print_signature(const struct ref_builtin *builtin, const struct formals *formals)
 {
@@ -124,9 +118,9 @@ static void print_signature(const struct ref_builtin *builtin, const struct form
             continue;
         struct textbuf text;
         textbuf_init_fixed(&text, line, sizeof line);
-        const char *type = formal->kind == FORMAL_INT  ? "i32"
-                           : is_index(builtin, formal) ? "i64"
-                                                       : "f32";
+        const char *type = formal->kind == FORMAL_INT               ? "i32"
+                           : ref_names_index(builtin, formal->name) ? "i64"
+                                                                    : "f32";
         textbuf_printf(&text, "%s%s %s", role[formal->kind], type, formal->name);
         put_dims(&text, formals, formal);
         print_parameter(&column, line);

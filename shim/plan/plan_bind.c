@@ -6,12 +6,14 @@
 
 #include <stdio.h>
 #include <string.h>
+#include "plan/ref_names.h"
 #include "text/nearest.h"
 #include "text/number.h"
 
 struct missing {
     char names[200];
     size_t used;
+    const char *first;
 };
 
 static const char *reference_name(const struct plan_builder *b)
@@ -28,6 +30,7 @@ static const struct yaml_node *place_of(const struct plan_builder *b, const char
 
 static void add_missing(struct missing *missing, const char *name)
 {
+    missing->first = missing->first ? missing->first : name;
     int length = snprintf(missing->names + missing->used, sizeof missing->names - missing->used,
                           "%s'%s'", missing->used ? ", " : "", name);
     if (length > 0 && missing->used + (size_t)length < sizeof missing->names)
@@ -73,6 +76,24 @@ static enum status check_role(const struct plan_builder *b, const struct formal 
     return yaml_error(b->err, place_of(b, formal->name),
                       "formal '%s' of '%s' needs an argument that is %s, but '%s' is %s",
                       formal->name, reference_name(b), expected, item->name, words[role]);
+}
+
+static enum status check_type(const struct plan_builder *b, const struct formal *formal,
+                              const struct signature_item *item)
+{
+    enum dtype dtype = item->type.dtype;
+    if (!formal->coded && dtype_block(dtype))
+        return yaml_error(b->err, place_of(b, formal->name),
+                          "formal '%s' of '%s' takes no block formats, and '%s' is %s; coded "
+                          "formals do, such as those of dequantise_blocks and linear_blocks",
+                          formal->name, reference_name(b), item->name, dtype_text(dtype));
+    if (dtype != DTYPE_NONE && !dtype_is_integer(dtype) && /* NONE: the kernel's name gives it */
+        ref_names_index(b->source->builtin, formal->name))
+        return yaml_error(b->err, place_of(b, formal->name),
+                          "formal '%s' of '%s' is an array of indices, but '%s' is %s; expected an "
+                          "integer type",
+                          formal->name, reference_name(b), item->name, dtype_text(dtype));
+    return STATUS_OK;
 }
 
 /* A rank that no launch can adapt: elements cannot vanish, so a formal without dims takes only
@@ -145,12 +166,8 @@ static enum status bind_tensor(struct plan_builder *b, const struct formal *form
                           nearest_text(&nearest, question, sizeof question));
     }
     status = check_role(b, formal, item);
-    if (!status && !formal->coded && dtype_block(item->type.dtype))
-        status =
-            yaml_error(b->err, place_of(b, formal->name),
-                       "formal '%s' of '%s' takes no block formats, and '%s' is %s; coded "
-                       "formals do, such as those of dequantise_blocks and linear_blocks",
-                       formal->name, reference_name(b), item->name, dtype_text(item->type.dtype));
+    if (!status)
+        status = check_type(b, formal, item);
     if (!status)
         status = check_rank(b, formal, &b->plan->array[item->number]);
     if (!status && formal->kind != FORMAL_IN)
@@ -431,9 +448,10 @@ enum status plan_bind(struct plan_builder *b)
         status = bind_dims(b);
     if (!status && missing.used)
         return yaml_error(b->err, place_of(b, ""),
-                          "reference '%s' needs %s, which no argument or bind gives "
-                          "(formals: %s)",
-                          reference_name(b), missing.names, b->source->builtin->formals);
+                          "reference '%s' needs %s, which no argument or bind gives; where names "
+                          "differ, 'bind: {%s: ARGUMENT}' (formals: %s)",
+                          reference_name(b), missing.names, missing.first,
+                          b->source->builtin->formals);
     if (!status)
         status = plan_touch(b);
     return status ? status : set_tolerances(b);

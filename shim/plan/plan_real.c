@@ -6,6 +6,8 @@
  */
 #include "plan/plan_builder.h"
 
+#include "text/nearest.h"
+
 static int add_number(struct plan_builder *b, const struct signature_item *item, int element)
 {
     struct binding_plan *plan = b->plan;
@@ -27,6 +29,22 @@ static int add_number(struct plan_builder *b, const struct signature_item *item,
     return PLAN_SLOTS + (int)plan->numbers++;
 }
 
+static int unknown_number(struct plan_builder *b, const char *name)
+{
+    struct nearest nearest = {.word = name};
+    char question[96];
+    for (unsigned i = 0; i < b->plan->signature->items; i++) {
+        const struct signature_item *item = &b->plan->signature->item[i];
+        if (!item->array)
+            nearest_offer(&nearest, item->name);
+    }
+    error_set(
+        b->err, STATUS_INVALID,
+        "unknown name '%s'; expected a scalar parameter, a 'let' or an element such as x[0]%s",
+        name, nearest_text(&nearest, question, sizeof question));
+    return -1;
+}
+
 static int find_number(void *user, const char *name, const char *index, struct error *err)
 {
     struct plan_builder *b = user;
@@ -37,8 +55,21 @@ static int find_number(void *user, const char *name, const char *index, struct e
     const struct signature_item *item = signature_find(b->plan->signature, name);
     if (item && !item->array && dtype_is_real(item->type.dtype))
         return add_number(b, item, -1);
+    if (item && item->array) {
+        error_set(b->err, STATUS_INVALID, "'%s' is an array; an element of it is '%s[0]'", name,
+                  name);
+        return -1;
+    }
+    struct error refused = {{0}}, *own = b->err;
     struct expr_names integers = plan_names(b);
-    return integers.find(integers.user, name, NULL, err);
+    b->err = &refused; /* its sentence about an unknown name is one about sizes */
+    int slot = integers.find(integers.user, name, NULL, err);
+    b->err = own;
+    if (slot < 0 && !item && !plan_has_value(b, name))
+        return unknown_number(b, name);
+    if (slot < 0)
+        error_set(own, STATUS_INVALID, "%s", refused.text);
+    return slot;
 }
 
 struct real_use {

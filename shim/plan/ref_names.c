@@ -3,59 +3,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include "lang/formals.h"
 #include "text/nearest.h"
 
-/* Names that libraries and papers give to operations, where their letters are far from ours. */
 static const struct synonym {
     const char *word, *name;
 } synonyms[] = {
-    {"matmul_nt", "linear"},
-    {"fc", "linear"},
-    {"dense", "linear"},
-    {"mm", "matmul"},
-    {"dot", "matmul"},
-    {"sgemm", "gemm"},
-    {"hgemm", "gemm"},
-    {"addmm", "gemm"},
-    {"baddbmm", "bmm"},
-    {"batched_matmul", "bmm"},
-    {"matvec", "gemv"},
-    {"rms_norm", "rmsnorm"},
-    {"layer_norm", "layernorm"},
-    {"group_norm", "groupnorm"},
-    {"batch_norm", "batchnorm"},
-    {"fused_add_rms_norm", "add_rmsnorm"},
-    {"normalize", "l2norm"},
-    {"sdpa", "attention"},
-    {"flash_attention", "attention"},
-    {"scaled_dot_product_attention", "attention"},
-    {"flash_attention_varlen", "attention_varlen"},
-    {"paged_attention", "attention_paged"},
-    {"causal_softmax", "softmax_causal"},
-    {"masked_softmax", "softmax_masked"},
-    {"rope", "rope_halves"},
-    {"rotary", "rope_halves"},
-    {"rotary_embedding", "rope_halves"},
-    {"ce", "cross_entropy"},
-    {"nll_loss", "cross_entropy"},
-    {"adam", "adamw"},
-    {"swish", "silu"},
-    {"lrelu", "leaky_relu"},
-    {"residual", "residual_add"},
-    {"axpy", "add_scaled"},
-    {"transpose", "permute"},
-    {"copy", "cast"},
-    {"convert", "cast"},
-    {"mean", "row_mean"},
-    {"reduce_sum", "row_sum"},
-    {"cumsum", "row_cumsum"},
-    {"argmax", "row_argmax"},
-    {"bincount", "histogram"},
-    {"lookup", "embedding"},
-    {"dequantize", "dequantise"},
-    {"quantize", "quantise"},
-    {"reshape_and_cache", "cache_append_paged"},
-    {"kv_cache_write", "cache_append"},
+#define SYNONYM(word, name) {#word, #name},
+#include "plan/ref_names.def"
+#undef SYNONYM
 };
 
 const struct ref_builtin *ref_names_find(const char *name)
@@ -64,6 +20,15 @@ const struct ref_builtin *ref_names_find(const char *name)
         if (strcmp(ref_builtins[i].name, name) == 0)
             return &ref_builtins[i];
     return NULL;
+}
+
+bool ref_names_index(const struct ref_builtin *builtin, const char *formal)
+{
+    char word[FORMAL_NAME + 2];
+    if (builtin < ref_builtins || builtin >= ref_builtins + ref_builtin_count)
+        return false;
+    snprintf(word, sizeof word, " %s ", formal);
+    return strstr(ref_builtin_indices[builtin - ref_builtins], word) != NULL;
 }
 
 const char *ref_names_hint(const char *name, char *text, size_t size)

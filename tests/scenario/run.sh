@@ -137,7 +137,7 @@ reasons_met() {
     [ ${#all[@]} -gt 0 ] || { echo 'shim/value/skip.h: no line SKIP(NAME, "text", ...) found'; return 1; }
     for reason in "${all[@]}"; do
         grep -qE "^reason $reason (=|>=) [1-9]" tests/scenario/*/*/expect || echo "$reason"
-    done | sed 's/.*/shim\/verify\/skip.h: no scenario has a line `reason & = N` in its expect, N over 0/' | {
+    done | sed 's/.*/shim\/value\/skip.h: no scenario has a line `reason & = N` in its expect, N over 0/' | {
         ! grep .
     }
 }

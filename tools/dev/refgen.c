@@ -12,6 +12,8 @@
  *
  * Files are replaced only when their text changes, so that nothing is compiled for nothing.
  */
+#include <ctype.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,12 +100,10 @@ static int read_formula(const char *file, const char *text, int number, char out
     return 0;
 }
 
-/* Appends the names after each INDEX( of a body, from `at` to the next reference. */
-static int read_indices(const char *file, const char *at, int line, char out[INDICES_MAX])
+/* Appends the names after each INDEX( of a text. */
+static int add_indices(const char *at, const char *end, char out[INDICES_MAX])
 {
-    const char *end = strstr(at, "\nREFERENCE");
-    strcpy(out, " ");
-    while ((at = strstr(at, "INDEX(")) && (!end || at < end)) {
+    while ((at = strstr(at, "INDEX(")) && at < end) {
         char name[64];
         at += strlen("INDEX(");
         size_t length = strspn(at, "abcdefghijklmnopqrstuvwxyz_0123456789");
@@ -113,10 +113,45 @@ static int read_indices(const char *file, const char *at, int line, char out[IND
         if (strstr(out, name))
             continue;
         if (strlen(out) + length + 2 > INDICES_MAX)
-            return complain(file, line, "too many arrays of indices");
+            return -1;
         strcat(out, name + 1);
     }
     return 0;
+}
+
+static const char *end_of_macro(const char *at)
+{
+    const char *end = strchr(at, '\n');
+    while (end && end[-1] == '\\')
+        end = strchr(end + 1, '\n');
+    return end ? end : at + strlen(at);
+}
+
+/* Whether the word stands in the text, up to `end`. */
+static bool has_word(const char *text, const char *end, const char *word, size_t length)
+{
+    for (; text + length <= end; text++)
+        if (strncmp(text, word, length) == 0 && !isalnum((unsigned char)text[length]) &&
+            text[length] != '_' && !isalnum((unsigned char)text[-1]) && text[-1] != '_')
+            return true;
+    return false;
+}
+
+/* What a body takes as indices, itself and in the macros of its file that it names. */
+static int read_indices(const char *file, const char *text, const char *body, int line,
+                        char out[INDICES_MAX])
+{
+    static const char define[] = "\n#define ";
+    const char *end = strstr(body, "\n}");
+    end = end ? end : body + strlen(body);
+    strcpy(out, " ");
+    int rc = add_indices(body, end, out);
+    for (const char *at = text; (at = strstr(at, define));) {
+        at += strlen(define);
+        if (has_word(body, end, at, strcspn(at, "( \n")))
+            rc |= add_indices(at, end_of_macro(at), out);
+    }
+    return rc ? complain(file, line, "too many arrays of indices") : 0;
 }
 
 /* `body` is the text behind the declaration. */
@@ -131,7 +166,7 @@ static int keep(const char *file, const char *text, const char *body,
     struct reference *reference = &references[reference_count++];
     reference->declared = *declared;
     reference->file = file;
-    return read_indices(file, body, declared->line, reference->indices) ||
+    return read_indices(file, text, body, declared->line, reference->indices) ||
            read_formula(file, text, declared->line, reference->formula);
 }
 

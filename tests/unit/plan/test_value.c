@@ -52,6 +52,11 @@ static void nonsense_is_refused(void **state)
                   "'a[0]' lowers a dim");
     entry_refused(SCALE("const f32 a[2]", "alpha: a[0]") "  deterministic: yes\n",
                   "the kernel reads 'a', which no formal is bound to");
+    entry_refused(SCALE("const f32 a[2], f32 keep", "alpha: 1 - kep"),
+                  "formal 'alpha': expression '1 - kep': unknown name 'kep'; expected a scalar "
+                  "parameter, a 'let' or an element such as x[0]; did you mean 'keep'?");
+    entry_refused(SCALE("const f32 a[2]", "alpha: 1 - a"),
+                  "'a' is an array; an element of it is 'a[0]'");
 }
 
 static void a_whole_scalar_is_seen_by_a_deterministic_kernel(void **state)

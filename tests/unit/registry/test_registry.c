@@ -135,6 +135,13 @@ static void formals_without_arguments_are_told(void **state)
     expect(
         ENTRY("reference: gelu, signature: 'const f32 x[height], f32 y[height], i32 q'"), 1,
         "unknown name 'height'; a size that is no parameter needs a 'let', such as height: grid.x");
+    expect(ENTRY("reference: embedding, signature: 'const f32 ids[n], const f32 table[m][c], "
+                 "f32 y[n][c], i32 n, i32 m, i32 c'"),
+           1,
+           "formal 'ids' of 'embedding' is an array of indices, but 'ids' is f32; expected an "
+           "integer type");
+    quiet(ENTRY("reference: embedding, signature: 'const i64 ids[n], const f32 table[m][c], "
+                "f32 y[n][c], i32 n, i32 m, i32 c'"));
     quiet(ENTRY("reference: rmsnorm, bind: {eps: 1e-5}, " F));
     quiet(ENTRY("reference: rmsnorm, bind: {eps: 0}, " F));
     quiet(ENTRY("reference: scale, bind: {alpha: n * 2}, " F));
