@@ -5,7 +5,7 @@
 #include "text/textbuf.h"
 #include "refs/abi/ref_list.h"
 #include "lang/formals.h"
-#include "plan/ref_names.h"
+#include "names/ref_names.h"
 
 enum { WIDTH = 100, INDENT = 8 };
 

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "plan/ref_names.h"
+#include "names/ref_names.h"
 #include "text/nearest.h"
 #include "text/number.h"
 

@@ -8,7 +8,7 @@
 #include "refs/abi/ref_list.h"
 #include "lang/dtype.h"
 #include "lang/formals.h"
-#include "plan/ref_names.h"
+#include "names/ref_names.h"
 #include "plan/registry_keys.h"
 
 enum { DEFAULT_LAMBDA = 8 };

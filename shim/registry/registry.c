@@ -15,7 +15,7 @@
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
-#include "plan/ref_names.h"
+#include "names/ref_names.h"
 #include "registry/registry_parts.h"
 #include "tables/tables.h"
 

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 #include "text/number.h"
-#include "plan/ref_names.h"
+#include "names/ref_names.h"
 #include "plan/registry_keys.h"
 #include "registry/registry_entry.h"
 #include "registry/registry_formula.h"

@@ -7,13 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plan/ref_names.h"
+#include "names/ref_names.h"
 
 static const struct {
     const char *word, *name;
 } synonyms[] = {
 #define SYNONYM(word, name) {#word, #name},
-#include "plan/ref_names.def"
+#include "names/ref_names.def"
 #undef SYNONYM
 };
 

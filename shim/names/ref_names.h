@@ -2,8 +2,8 @@
  * ref_names.h - the built-in references by name, and what a wrong name may have meant: one of
  * nearly the same letters, or what other libraries call the same operation.
  */
-#ifndef PLAN_REF_NAMES_H
-#define PLAN_REF_NAMES_H
+#ifndef NAMES_REF_NAMES_H
+#define NAMES_REF_NAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "plan/ref_names.h"
+#include "names/ref_names.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@ static const struct synonym {
     const char *word, *name;
 } synonyms[] = {
 #define SYNONYM(word, name) {#word, #name},
-#include "plan/ref_names.def"
+#include "names/ref_names.def"
 #undef SYNONYM
 };
 
