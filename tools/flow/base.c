@@ -52,7 +52,10 @@ static struct found of_phi(struct search *s, uint32_t value, int depth)
     uint32_t args = v->kind == FLOW_MERGE ? 2 : v->args;
     for (uint32_t a = 0; a < args; a++) {
         struct found one = find(s, s->flow->arg[v->arg + a], depth + 1);
-        out = out.base.kind == FLOW_BASE_UNKNOWN ? one : choose(out, one);
+        bool known = out.base.kind != FLOW_BASE_UNKNOWN && one.base.kind != FLOW_BASE_UNKNOWN;
+        out = choose(out, one);
+        if (known && out.base.kind == FLOW_BASE_UNKNOWN)
+            break; /* two pointers: a third one does not decide */
     }
     return out;
 }

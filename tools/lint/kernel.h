@@ -88,5 +88,6 @@ struct lint_access {
 };
 /* False: the instruction accesses no memory, or a parameter. */
 bool lint_access(const struct flow *flow, uint32_t at, struct lint_access *out);
+bool lint_stores_global(const struct flow *flow, uint32_t at, struct lint_access *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* places.c - addresses in shared memory, and whether a load meets the bytes of a store. */
+/* places.c - addresses, and whether a load meets the bytes of a store. */
 #include "tools/lint/places.h"
 
 #include <string.h>
@@ -86,8 +86,7 @@ static int64_t end_of(const struct flow *flow, const struct lint_place *p,
     return end;
 }
 
-/* The bytes from one thread's address to the next one's; 0: not known. */
-static uint64_t stride_of(const struct flow *flow, const struct lint_place *p)
+uint64_t lint_stride(const struct flow *flow, const struct lint_place *p)
 {
     for (unsigned i = 0; i < p->terms; i++) {
         uint64_t bits;
@@ -166,7 +165,7 @@ bool lint_may_meet(const struct flow *flow, const struct lint_access *store,
     int64_t from = s.offset + store->offset, to = l.offset + load->offset;
     if (lint_same_terms(flow, &s, &l)) {
         uint64_t apart = (uint64_t)(from > to ? from - to : to - from),
-                 stride = stride_of(flow, &s);
+                 stride = lint_stride(flow, &s);
         if (flow->value[store->address].divergent) /* farther: another array, or its own again */
             return stride > 0 && apart >= stride && apart <= NEIGHBOURS * stride;
         return from < to + load->bytes && to < from + store->bytes;
@@ -217,7 +216,7 @@ static bool reads_own(const struct flow *flow, const struct alone *a,
     struct lint_place s = {.whole = true}, l = {.whole = true};
     lint_take_apart(flow, store->address, &s, 0);
     lint_take_apart(flow, load->address, &l, 0);
-    int64_t stride = (int64_t)stride_of(flow, &s);
+    int64_t stride = (int64_t)lint_stride(flow, &s);
     for (unsigned i = 0; i < a->count && stride && s.terms == 1 && l.terms == 0; i++) {
         uint64_t number;
         uint32_t tid = flow_arg(flow, a->condition[i], 0);

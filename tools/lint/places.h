@@ -1,5 +1,5 @@
 /*
- * places.h - addresses in shared memory, and whether a load meets the bytes of a store.
+ * places.h - addresses, and whether a load of shared memory meets the bytes of a store.
  *
  * Functions of an immutable flow: any thread.
  */
@@ -18,6 +18,9 @@ struct lint_place {
     unsigned terms;
     bool whole; /* nothing was too deep */
 };
+
+/* The bytes from one thread's address to the next one's; 0: not known. */
+uint64_t lint_stride(const struct flow *flow, const struct lint_place *p);
 
 /* Adds to a place that is {.whole = true}; depth 0. */
 void lint_take_apart(const struct flow *flow, uint32_t value, struct lint_place *p, int depth);

@@ -103,6 +103,14 @@ const struct lint_rule lint_rules[] = {
      "blocks store what\n"
      "is not read.",
      rule_fence_absent},
+    {"block-order", LINT_NOTE,
+     "A kernel reads an array at places where its other blocks store to it",
+     "Blocks run in no order: a load of an element that another block stores gets the old or the "
+     "new one,\n"
+     "a stencil in place or a sum over what each block has left. It is right where the blocks do "
+     "not reach\n"
+     "each other's elements. A kernel with fences, atomics or barriers is left out.",
+     rule_block_order},
     {"state-kept", LINT_NOTE, "A module variable carries results from one launch to the next",
      "The kernel stores to a __device__ variable and reads it. A result that depends on earlier "
      "launches is\n"
@@ -111,7 +119,9 @@ const struct lint_rule lint_rules[] = {
     {"vector-alignment", LINT_HINT, "A vector access whose alignment no constant guarantees",
      "An address that is a pointer plus rows times a parameter is aligned only where the parameter "
      "is a\n"
-     "multiple. A misaligned vector access faults, or the tail of a row is left out.",
+     "multiple. A misaligned vector access faults, or the tail of a row is left out. A constant "
+     "offset that\n"
+     "moves an address aligned otherwise is a warning.",
      rule_vector_alignment},
     {"shared-race", LINT_WARNING,
      "Shared memory is read that another thread stored, with no barrier between",

@@ -26,7 +26,12 @@ void rule_guard_inclusive(struct lint_kernel *k);
 void rule_index_narrow(struct lint_kernel *k);
 void rule_read_only_written(struct lint_kernel *k);
 void rule_state_kept(struct lint_kernel *k);
+
+/* rules_blocks.c */
 void rule_fence_absent(struct lint_kernel *k);
+void rule_block_order(struct lint_kernel *k);
+
+/* rules_vector.c */
 void rule_vector_alignment(struct lint_kernel *k);
 
 /* rules_race.c */

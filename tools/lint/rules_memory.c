@@ -1,13 +1,7 @@
 /* rules_memory.c - where a kernel stores and what its addresses are made of. */
-#include <stdlib.h>
 #include <string.h>
 #include "tools/lint/extents.h"
 #include "tools/lint/rules.h"
-
-static bool is_global_write(const struct flow *flow, uint32_t at, struct lint_access *a)
-{
-    return lint_access(flow, at, a) && a->writes && a->space == PTX_GLOBAL;
-}
 
 /* -- guards of stores -- */
 
@@ -95,7 +89,7 @@ void rule_store_unguarded(struct lint_kernel *k)
     struct lint_extents extents = {.k = k};
     struct lint_access a;
     for (uint32_t at = 0; at < flow->function->instruction_count; at++) {
-        if (is_global_write(flow, at, &a))
+        if (lint_stores_global(flow, at, &a))
             check_store(k, &extents, &a);
     }
     lint_extents_free(&extents);
@@ -176,7 +170,7 @@ void rule_guard_inclusive(struct lint_kernel *k)
     struct lint_access a;
     for (uint32_t at = 0; at < flow->function->instruction_count; at++) {
         struct inclusive i = {.k = k, .access = &a};
-        if (!is_global_write(flow, at, &a))
+        if (!lint_stores_global(flow, at, &a))
             continue;
         flow_each_condition(flow, flow->block_of[at], visit_inclusive, &i);
         if (i.found)
@@ -317,7 +311,7 @@ void rule_read_only_written(struct lint_kernel *k)
     struct lint_access a;
     struct written written = {.count = 0};
     for (uint32_t at = 0; at < flow->function->instruction_count; at++) {
-        if (is_global_write(flow, at, &a) && a.base.kind == FLOW_BASE_PARAM &&
+        if (lint_stores_global(flow, at, &a) && a.base.kind == FLOW_BASE_PARAM &&
             !is_written(&written, &a.base) && written.count < MOST_WRITTEN)
             written.base[written.count++] = a.base;
     }
@@ -338,7 +332,7 @@ void rule_state_kept(struct lint_kernel *k)
     const struct flow *flow = k->flow;
     struct lint_access a, other;
     for (uint32_t at = 0; at < flow->function->instruction_count; at++) {
-        if (!is_global_write(flow, at, &a) || a.atomic || a.base.kind != FLOW_BASE_VARIABLE)
+        if (!lint_stores_global(flow, at, &a) || a.atomic || a.base.kind != FLOW_BASE_VARIABLE)
             continue;
         for (uint32_t from = 0; from < flow->function->instruction_count; from++) {
             if (lint_access(flow, from, &other) && other.reads && !other.atomic &&
@@ -348,182 +342,5 @@ void rule_state_kept(struct lint_kernel *k)
                 break;
             }
         }
-    }
-}
-
-/* -- blocks that count each other -- */
-
-/* Calls `use` for each instruction on the ways behind `at`; one ends where `use` returns false. */
-typedef bool (*step_fn)(void *user, uint32_t at);
-static void each_behind(const struct flow *flow, uint32_t at, step_fn use, void *user)
-{
-    uint8_t *seen = calloc(flow->blocks, 1);
-    uint32_t *queue = malloc(flow->blocks * sizeof *queue), count = 0;
-    uint32_t block = flow->block_of[at], next = at + 1;
-    for (uint32_t i = 0; seen && queue; block = queue[i++], next = flow->block[block].first) {
-        const struct flow_block *b = &flow->block[block];
-        while (next < b->end && use(user, next))
-            next++;
-        for (uint32_t e = 0; next == b->end && e < b->succs; e++) {
-            uint32_t to = flow->edge[b->succ + e];
-            if (!seen[to])
-                queue[count++] = to;
-            seen[to] = 1;
-        }
-        if (i == count)
-            break;
-    }
-    free(seen);
-    free(queue);
-}
-
-enum { EACH_CTAID = 7 * FLOW_CTAID };
-
-struct counted {
-    struct lint_kernel *k;
-    struct lint_access store;
-    uint32_t atomic; /* at hand */
-    unsigned atomics;
-    uint32_t load; /* of what other blocks stored, behind it; 0: none */
-};
-
-static bool same_array(const struct flow_base *a, const struct flow_base *b)
-{
-    if (a->kind != b->kind || a->kind == FLOW_BASE_UNKNOWN)
-        return false;
-    if (a->kind == FLOW_BASE_VARIABLE)
-        return a->variable == b->variable;
-    return a->param == b->param && a->field == b->field;
-}
-
-/* Orders a thread's writes for other blocks; a call may. */
-static bool is_fence(const struct ptx_instruction *i)
-{
-    bool fence = strcmp(i->opcode, "membar") == 0 || strcmp(i->opcode, "fence") == 0;
-    if (fence)
-        return !ptx_has_modifier(i, "cta") && !ptx_has_modifier(i, "proxy");
-    return strcmp(i->opcode, "call") == 0 || ptx_has_modifier(i, "release") ||
-           ptx_has_modifier(i, "acq_rel");
-}
-
-/* A load of the stored array whose address lacks the block's number. */
-static bool visit_foreign_load(void *user, uint32_t at)
-{
-    const uint32_t hidden = FLOW_GLOBAL | FLOW_SHARED | FLOW_LOCAL | FLOW_ATOMIC | FLOW_OTHER;
-    struct counted *c = user;
-    const struct flow *flow = c->k->flow;
-    struct lint_access a;
-    if (!lint_access(flow, at, &a) || !a.reads || a.writes || !same_array(&a.base, &c->store.base))
-        return !c->load;
-    uint32_t own = flow->value[c->store.address].sources & EACH_CTAID,
-             sources = flow->value[a.address].sources;
-    if ((own & ~sources) && !(sources & hidden))
-        c->load = at;
-    return !c->load;
-}
-
-static bool visit_atomic(void *user, uint32_t at)
-{
-    enum { MOST_ATOMICS = 16 };
-    struct counted *c = user;
-    const struct flow *flow = c->k->flow;
-    const struct ptx_instruction *i = &flow->function->instructions[at];
-    struct lint_access a;
-    if (is_fence(i) || c->load || c->atomics == MOST_ATOMICS)
-        return false;
-    if (strcmp(i->opcode, "atom") != 0 || !lint_access(flow, at, &a) || a.space != PTX_GLOBAL ||
-        !flow->value[a.value].users)
-        return true;
-    c->atomic = at;
-    c->atomics++;
-    each_behind(flow, at, visit_foreign_load, c);
-    return !c->load;
-}
-
-/* Whether the kernel has an atomic at all. */
-static bool counts_blocks(const struct flow *flow)
-{
-    bool found = false;
-    for (uint32_t at = 0; at < flow->function->instruction_count && !found; at++)
-        found = strcmp(flow->function->instructions[at].opcode, "atom") == 0;
-    return found;
-}
-
-/* The last block adds up what all have stored: it counts them by an atomic, which orders nothing
- * else. */
-void rule_fence_absent(struct lint_kernel *k)
-{
-    enum { MOST_STORES = 64 };
-    const struct flow *flow = k->flow;
-    const uint32_t end = counts_blocks(flow) ? flow->function->instruction_count : 0;
-    unsigned stores = 0;
-    for (uint32_t at = 0; at < end; at++) {
-        struct counted c = {.k = k};
-        if (!is_global_write(flow, at, &c.store) || c.store.atomic || !c.store.weak ||
-            !(flow->value[c.store.address].sources & EACH_CTAID) || ++stores > MOST_STORES)
-            continue;
-        each_behind(flow, at, visit_atomic, &c);
-        if (c.load)
-            lint_add(k, c.atomic,
-                     "blocks are counted with no fence behind the store at line %u, which the load "
-                     "at line %u reads in another block",
-                     flow->function->instructions[at].line,
-                     flow->function->instructions[c.load].line);
-    }
-}
-
-/* -- vectors -- */
-
-/* The power of two that surely divides an offset, up to 16; 1 where nothing is known. */
-static unsigned divides(const struct flow *flow, uint32_t value, int depth)
-{
-    uint64_t bits;
-    if (depth > 12)
-        return 1;
-    if (flow_constant(flow, value, &bits))
-        return bits % 16 == 0 ? 16 : (unsigned)(bits & (~bits + 1));
-    uint32_t a = flow_arg(flow, value, 0), b = flow_arg(flow, value, 1);
-    unsigned x, y;
-    if (flow_is(flow, value, "add") || flow_is(flow, value, "sub") || flow_is(flow, value, "or")) {
-        x = divides(flow, a, depth + 1);
-        y = divides(flow, b, depth + 1);
-        return x < y ? x : y;
-    }
-    if (flow_is(flow, value, "mul")) {
-        x = divides(flow, a, depth + 1) * divides(flow, b, depth + 1);
-        return x > 16 ? 16 : x;
-    }
-    if (flow_is(flow, value, "shl") && flow_constant(flow, b, &bits))
-        return bits >= 4 || divides(flow, a, depth + 1) << bits > 16
-                   ? 16
-                   : divides(flow, a, depth + 1) << bits;
-    if (flow_is(flow, value, "mad")) {
-        x = divides(flow, a, depth + 1) * divides(flow, b, depth + 1);
-        y = divides(flow, flow_arg(flow, value, 2), depth + 1);
-        return x < y ? x : y;
-    }
-    if (flow_is(flow, value, "and")) {
-        x = divides(flow, a, depth + 1);
-        y = divides(flow, b, depth + 1);
-        return x > y ? x : y;
-    }
-    if (flow_is(flow, value, "cvt") || flow_is(flow, value, "mov"))
-        return divides(flow, a, depth + 1);
-    bool pointer = flow_base(flow, value).kind != FLOW_BASE_UNKNOWN;
-    return pointer ? 16 : 1;
-}
-
-void rule_vector_alignment(struct lint_kernel *k)
-{
-    const struct flow *flow = k->flow;
-    struct lint_access a;
-    for (uint32_t at = 0; at < flow->function->instruction_count; at++) {
-        const struct ptx_instruction *i = &flow->function->instructions[at];
-        if (i->vector < 2 || !lint_access(flow, at, &a) || a.space != PTX_GLOBAL)
-            continue;
-        unsigned least = divides(flow, a.address, 0);
-        if (least < a.bytes && least < 16)
-            lint_add(k, at, "%s needs %u bytes of alignment, its address is surely aligned to %u",
-                     i->text, a.bytes < 16 ? a.bytes : 16, least);
     }
 }

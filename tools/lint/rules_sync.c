@@ -1,6 +1,7 @@
 /*
  * rules_sync.c - threads of a block: barriers, shuffles, shared memory; loops that wait.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "tools/lint/rules.h"
@@ -185,64 +186,114 @@ static uint32_t mask_of(const struct flow *flow, uint32_t at)
 
 struct lanes {
     const struct flow *flow;
-    bool any;  /* some condition differs between threads: lanes may be off */
-    bool part; /* one surely splits a warp */
+    unsigned differ; /* conditions that differ between threads: lanes may be off */
+    bool part;       /* one surely splits a warp */
+    uint32_t some;   /* the lanes of one side of it */
     uint32_t branch;
 };
 
-/* tid == 5, tid < 20: true for some lanes of a warp and not for others. */
-static bool splits_warp(const struct flow *flow, uint32_t condition)
+static bool is_special(const struct flow *flow, uint32_t value, const char *name)
+{
+    const struct flow_value *v = &flow->value[value];
+    return v->kind == FLOW_SPECIAL && strcmp(v->operand->name, name) == 0;
+}
+
+static uint32_t through_moves(const struct flow *flow, uint32_t value)
+{
+    while (flow_is(flow, value, "mov") && flow->value[value].args == 1)
+        value = flow_arg(flow, value, 0);
+    return value;
+}
+
+/* A lane's number: %laneid, %tid.x and 31, or %tid.x itself, which goes beyond it. */
+enum number { NO_NUMBER, LANE, THREAD };
+static enum number number_of(const struct flow *flow, uint32_t value)
+{
+    uint64_t bits;
+    value = through_moves(flow, value);
+    if (is_special(flow, value, "%laneid"))
+        return LANE;
+    if (is_special(flow, value, "%tid.x"))
+        return THREAD;
+    bool masked = flow_is(flow, value, "and") &&
+                  flow_constant(flow, flow_arg(flow, value, 1), &bits) && (uint32_t)bits == 31;
+    return masked && number_of(flow, flow_arg(flow, value, 0)) == THREAD ? LANE : NO_NUMBER;
+}
+
+static bool holds(const char *word, uint64_t a, uint64_t b)
+{
+    static const struct {
+        const char *words;
+        bool less, equal, more;
+    } rows[] = {{" eq ", false, true, false},    {" ne ", true, false, true},
+                {" lt lo ", true, false, false}, {" le ls ", true, true, false},
+                {" gt hi ", false, false, true}, {" ge hs ", false, true, true}};
+    char key[16];
+    snprintf(key, sizeof key, " %.8s ", word);
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        if (strstr(rows[r].words, key))
+            return a < b ? rows[r].less : a == b ? rows[r].equal : rows[r].more;
+    }
+    return false;
+}
+
+/* tid == 5, lane < 20: true for some lanes of a warp and not for others. */
+static bool splits_warp(const struct flow *flow, uint32_t condition, uint32_t *some)
 {
     uint64_t limit;
     const struct ptx_instruction *i = flow_instruction(flow, condition);
     if (!flow_is(flow, condition, "setp") || !i->modifier_count)
         return false;
-    uint32_t x = flow_arg(flow, condition, 0);
-    if (flow_is(flow, x, "mov"))
-        x = flow_arg(flow, x, 0);
-    const struct flow_value *v = &flow->value[x];
-    bool lane = v->kind == FLOW_SPECIAL && (strcmp(v->operand->name, "%tid.x") == 0 ||
-                                            strcmp(v->operand->name, "%laneid") == 0);
-    if (!lane || !flow_constant(flow, flow_arg(flow, condition, 1), &limit) || limit > 1024)
+    enum number number = number_of(flow, flow_arg(flow, condition, 0));
+    if (number == NO_NUMBER || !flow_constant(flow, flow_arg(flow, condition, 1), &limit) ||
+        limit > 1024)
         return false;
-    const char *word = i->modifiers[0];
-    if (strcmp(word, "eq") == 0 || strcmp(word, "ne") == 0)
-        return true;
-    bool next = strcmp(word, "gt") == 0 || strcmp(word, "le") == 0 || strcmp(word, "hi") == 0 ||
-                strcmp(word, "ls") == 0;
-    return (limit + next) % 32 != 0;
+    const uint64_t first = number == LANE ? 0 : limit / 32 * 32; /* thread of the limit's warp */
+    *some = 0;
+    for (unsigned lane = 0; lane < 32; lane++)
+        *some |= (uint32_t)holds(i->modifiers[0], first + lane, limit) << lane;
+    return *some != 0 && *some != UINT32_MAX;
 }
 
 static bool visit_lanes(void *user, uint32_t branch, uint32_t condition)
 {
     struct lanes *l = user;
-    l->any |= l->flow->value[condition].divergent;
-    if (splits_warp(l->flow, condition)) {
+    uint32_t some;
+    l->differ += l->flow->value[condition].divergent;
+    if (splits_warp(l->flow, condition, &some)) {
         l->part = true;
+        l->some = some;
         l->branch = branch;
     }
     return true;
+}
+
+static void check_mask(struct lint_kernel *k, uint32_t at, uint32_t mask)
+{
+    const struct flow *flow = k->flow;
+    const char *text = flow->function->instructions[at].text;
+    struct lanes l = {.flow = flow, .branch = FLOW_NONE};
+    if (flow->guard[at] != FLOW_NONE)
+        visit_lanes(&l, flow->block_of[at], flow->guard[at]);
+    flow_each_condition(flow, flow->block_of[at], visit_lanes, &l);
+    if (mask != UINT32_MAX && l.differ == 0)
+        lint_add(k, at, "%s: all lanes run it, and its mask 0x%x lacks some", text, mask);
+    else if (mask != UINT32_MAX && l.differ == 1 && l.part && (l.some & ~mask) && (~l.some & ~mask))
+        lint_add(k, at, "%s: line %u leaves lanes 0x%x or the others, and its mask 0x%x lacks some",
+                 text, line_of(flow, l.branch), l.some, mask);
+    else if (mask == UINT32_MAX && l.part)
+        lint_add(k, at, "%s: its mask names all lanes, and line %u sends some elsewhere", text,
+                 line_of(flow, l.branch));
 }
 
 void rule_shuffle_mask(struct lint_kernel *k)
 {
     const struct flow *flow = k->flow;
     for (uint32_t at = 0; at < flow->function->instruction_count; at++) {
-        struct lanes l = {.flow = flow, .branch = FLOW_NONE};
         uint32_t mask = mask_of(flow, at);
         uint64_t bits;
-        if (mask == FLOW_NONE || !flow_constant(flow, mask, &bits))
-            continue;
-        const char *text = flow->function->instructions[at].text;
-        if (flow->guard[at] != FLOW_NONE)
-            visit_lanes(&l, flow->block_of[at], flow->guard[at]);
-        flow_each_condition(flow, flow->block_of[at], visit_lanes, &l);
-        if ((uint32_t)bits != UINT32_MAX && !l.any)
-            lint_add(k, at, "%s: all lanes run it, and its mask 0x%x lacks some", text,
-                     (uint32_t)bits);
-        else if ((uint32_t)bits == UINT32_MAX && l.part)
-            lint_add(k, at, "%s: its mask names all lanes, and line %u sends some elsewhere", text,
-                     line_of(flow, l.branch));
+        if (mask != FLOW_NONE && flow_constant(flow, mask, &bits))
+            check_mask(k, at, (uint32_t)bits);
     }
 }
 

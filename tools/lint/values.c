@@ -381,3 +381,8 @@ bool lint_access(const struct flow *flow, uint32_t at, struct lint_access *out)
     }
     return false;
 }
+
+bool lint_stores_global(const struct flow *flow, uint32_t at, struct lint_access *out)
+{
+    return lint_access(flow, at, out) && out->writes && out->space == PTX_GLOBAL;
+}
