@@ -126,6 +126,19 @@ ok 'a product on tensor cores' tensor 0 ' 0 of 512 elements outside$' product_ri
 ok 'an accumulator in f16' tensor 3 'lost at    tensor.cu:[0-9]+ .*mma.sync.*.f16.f16.f16.f16' product_half
 ok 'an accumulator that is rounded between tiles' \
     tensor 3 "lost at    tensor.cu:$(line 'sum.i. = __bfloat').*cvt.rn.bf16" product_between
+ok 'a product through wmma' tensor 0 ' 0 of 512 elements outside$' product_wmma
+ok 'the same with an accumulator in f16' \
+    tensor 3 'lost at    .*wmma.mma.sync.*.f16.f16' product_wmma_half
+wmma_exact() {
+    local made image=$CUVET_BUILD/tests/lift/tensor.ptx
+    tensor 0 ' 0 of 512 elements outside$' product_wmma || return 1
+    made=$(sed -n 's/^ *bundle //p' "$scratch/fuzz" | head -n 1)
+    gives 0 'against product_wmma_backward of .*: equal$' \
+        "$cuvet" lift --exact --image "$image" --kernel product_wmma_backward "$made" &&
+        gives 3 'against product_wmma_short of .*: different$|against product_wmma_short of .*: different, ' \
+            "$cuvet" lift --exact --image "$image" --kernel product_wmma_short "$made"
+}
+ok 'wmma along k and back is the same computation, a shorter one is not' wmma_exact
 ok 'attention on tensor cores, its scores rounded to their operands' tensor 0 ' 0 of 256 elements outside' attention_right
 ok 'attention whose sum is rounded between tiles' \
     tensor 3 "lost at    tensor.cu:$(line 'out.i. = __bfloat').*cvt.rn.bf16" attention_between

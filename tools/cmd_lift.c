@@ -239,13 +239,16 @@ static void print_unknown(const struct scene *scene)
 static void print_output(const struct lift_output *out)
 {
     if (!out->judged) {
-        printf("  %-10s no element was computed by the blocks that were followed\n", out->name);
+        printf("  %-10s none of its elements was computed by instructions that are followed\n",
+               out->name);
         return;
     }
     printf("  %-10s %lld of %lld elements outside", out->name, (long long)out->outside,
            (long long)out->judged);
     if (out->judged < out->elements)
         printf(" (%lld are stored)", (long long)out->elements);
+    if (out->lost)
+        printf("; %lld are NaN or infinite in fp64, too", (long long)out->lost);
     if (out->wide)
         printf("; the bound of %lld is wide", (long long)out->wide);
     printf("\n             worst: element %lld, %.9g for %.9g, %.3g of the allowed %.3g\n",
@@ -327,7 +330,8 @@ static void print_notes(const struct lift_report *report)
             continue;
         describe(ins, text, sizeof(text));
         if (tally->overflows)
-            printf("  overflow   %s: %" PRIu64 " results\n", text, tally->overflows);
+            printf("  overflow   %s: %" PRIu64 " results are NaN or infinite, of finite numbers\n",
+                   text, tally->overflows);
         if (tally->cancellations)
             printf("  cancels    %s: %" PRIu64 " of %" PRIu64 " sums, up to %.0f bits\n", text,
                    tally->cancellations, tally->executed, tally->digits);
@@ -362,6 +366,7 @@ static void put_outputs(struct json_out *json, const struct lift_report *report)
         json_put_int(json, "elements", out->elements);
         json_put_int(json, "judged", out->judged);
         json_put_int(json, "outside", out->outside);
+        json_put_int(json, "lost", out->lost);
         json_put_int(json, "wide", out->wide);
         json_put_int(json, "worst", out->worst.index);
         json_put_double(json, "got", out->worst.got);

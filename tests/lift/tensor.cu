@@ -5,6 +5,7 @@
 // cp.async brings to shared memory and ldmatrix to registers.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <mma.h>
 #include <stdint.h>
 
 enum { F32, F16, BETWEEN }; // where sums are kept: f32, f16, or f32 that is rounded after each tile
@@ -91,6 +92,42 @@ __device__ static void product(const __half *a, const __half *b, __half *c, int 
 PRODUCT(product_right, F32)
 PRODUCT(product_half, F16)
 PRODUCT(product_between, BETWEEN)
+
+// The same product through nvcuda::wmma: the first of two warps computes 32 x 8 elements: forward,
+// from the end of k, or without the last 16 terms.
+enum { FORWARD, BACKWARD, SHORT };
+template <typename T, int ORDER>
+__device__ static void wmma_product(const __half *a, const __half *b, __half *c, int n, int k)
+{
+    using namespace nvcuda::wmma;
+    __shared__ T tile[32 * 8];
+    fragment<matrix_a, 32, 8, 16, __half, row_major> x;
+    fragment<matrix_b, 32, 8, 16, __half, col_major> y;
+    fragment<accumulator, 32, 8, 16, T> sum;
+    if (threadIdx.x >= 32)
+        return;
+    fill_fragment(sum, T(0.0f));
+    for (int at = 0; at < k - (ORDER == SHORT) * 16; at += 16) {
+        int from = ORDER == BACKWARD ? k - 16 - at : at;
+        load_matrix_sync(x, a + from, k);
+        load_matrix_sync(y, b + blockIdx.x * 8 * k + from, k);
+        mma_sync(sum, x, y, sum);
+    }
+    store_matrix_sync(tile, sum, 8, mem_row_major);
+    __syncwarp();
+    for (int i = threadIdx.x; i < 32 * 8; i += 32)
+        c[i / 8 * n + blockIdx.x * 8 + i % 8] = __half(tile[i]);
+}
+
+#define WMMA_PRODUCT(name, type, order)                                                            \
+    extern "C" __global__ void name(const __half *a, const __half *b, __half *c, int n, int k)     \
+    {                                                                                              \
+        wmma_product<type, order>(a, b, c, n, k);                                                  \
+    }
+WMMA_PRODUCT(product_wmma, float, FORWARD)
+WMMA_PRODUCT(product_wmma_backward, float, BACKWARD)
+WMMA_PRODUCT(product_wmma_short, float, SHORT)
+WMMA_PRODUCT(product_wmma_half, __half, FORWARD)
 
 // y = softmax(s) v for 16 queries, 16 keys at a time: scores stay in registers and are rounded to
 // f16 as the operand of the second product, in a tensor core's layout.

@@ -38,6 +38,7 @@ static void judge(struct lift_report *report, struct lift_output *out, uint64_t 
     if (outside && value->origin && value->origin <= report->shadow.ops)
         blamed[value->origin - 1]++;
     out->outside += outside;
+    out->lost += !outside && !isfinite(value->got) && !isfinite(value->a.real);
     /* The first that is outside takes the place of all that are not; a NaN is the worst. */
     const bool first = out->judged == 1 || (outside && out->outside == 1);
     const bool worse = ratio > out->worst_ratio || (outside && ratio != ratio);

@@ -45,6 +45,7 @@ struct lift_output {
     enum format format;
     int64_t elements, judged; /* stored in the bundle; computed by the blocks that were followed */
     int64_t outside;
+    int64_t lost; /* NaN or infinite in the kernel and in the shadow: not outside */
     int64_t wide; /* whose bound is over a sixteenth of the number, too wide to judge it */
     struct lift_element worst;
     double worst_ratio; /* error / allowed */

@@ -1,4 +1,4 @@
-/* matrix.c - mma, ldmatrix and stmatrix. */
+/* matrix.c - mma, wmma, ldmatrix and stmatrix. */
 #include "tools/lift/parts.h"
 
 /* ---- mma ---- */
@@ -149,15 +149,11 @@ enum step watch_mma(struct shadow *shadow, struct warp *w, const struct op *op,
 
 /* ---- matrices in shared memory ---- */
 
-/* The bytes of one half, or of both where they lie side by side. */
-static void move_half(struct shadow *shadow, const struct warp *w, const struct matrix_access *x,
-                      uint8_t *const *rows, unsigned m, unsigned lane, unsigned e, bool loads)
+/* Cells of a lane's register, from byte `first` on, and those of the memory at `host`. */
+static void move_bytes(struct shadow *shadow, const struct warp *w, ref r, unsigned first,
+                       unsigned lane, uint8_t *host, unsigned bytes, bool loads)
 {
-    unsigned row, column;
-    matrix_place(x, lane, e, &row, &column);
-    const unsigned bytes = x->transposed ? 2 : 4;
-    uint8_t *host = rows[8 * m + row] + 2 * column;
-    struct cell *cell = frame_cells(w) + x->access.regs[m] + (size_t)2 * e * LANES + lane;
+    struct cell *cell = frame_cells(w) + r + (size_t)first * LANES + lane;
     bool any = false;
     for (unsigned b = 0; b < bytes && !loads; b++)
         any = any || cell[(size_t)b * LANES].tag;
@@ -171,6 +167,16 @@ static void move_half(struct shadow *shadow, const struct warp *w, const struct 
         else if (to)
             to->tag = 0;
     }
+}
+
+/* The bytes of one half, or of both where they lie side by side. */
+static void move_half(struct shadow *shadow, const struct warp *w, const struct matrix_access *x,
+                      uint8_t *const *rows, unsigned m, unsigned lane, unsigned e, bool loads)
+{
+    unsigned row, column;
+    matrix_place(x, lane, e, &row, &column);
+    move_bytes(shadow, w, x->access.regs[m], 2 * e, lane, rows[8 * m + row] + 2 * column,
+               x->transposed ? 2 : 4, loads);
 }
 
 static void move_matrices(struct shadow *shadow, const struct warp *w,
@@ -206,5 +212,119 @@ enum step watch_matrix_store(struct shadow *shadow, struct warp *w, const struct
     const enum step step = plan->own(w, op);
     if (step == STEP_NEXT)
         move_matrices(shadow, w, x, rows, false);
+    return step;
+}
+
+/* ---- wmma: fragments from and to memory ---- */
+
+static bool has_cells(ref r)
+{
+    return r != REF_NONE && !(r & REF_CONSTANT);
+}
+
+static void move_fragment(struct shadow *shadow, const struct warp *w, const struct wmma_access *x,
+                          const struct pointers *p, bool loads)
+{
+    const unsigned bytes = x->fragment.bytes, each = 4 / bytes;
+    for (unsigned i = 0; i < x->fragment.numbers; i++)
+        for (unsigned lane = 0; lane < LANES; lane++)
+            if (has_cells(x->regs[i / each]))
+                move_bytes(shadow, w, x->regs[i / each], i % each * bytes, lane, p[i].p[lane],
+                           bytes, loads);
+}
+
+static enum step watch_fragment(struct shadow *shadow, struct warp *w, const struct op *op,
+                                const struct plan *plan, bool loads)
+{
+    enum { NUMBERS = 4 * WMMA_REGISTERS };
+    static _Thread_local struct pointers p[NUMBERS];
+    const struct wmma_access *x = op->more;
+    if (!warp_is_whole(w))
+        return STEP_FAULT;
+    for (unsigned i = 0; i < x->fragment.numbers; i++)
+        if (!wmma_find(w, x, i, !loads, &p[i]))
+            return STEP_FAULT;
+    const enum step step = plan->own(w, op);
+    if (step == STEP_NEXT)
+        move_fragment(shadow, w, x, p, loads);
+    return step;
+}
+
+enum step watch_wmma_load(struct shadow *shadow, struct warp *w, const struct op *op,
+                          const struct plan *plan)
+{
+    return watch_fragment(shadow, w, op, plan, true);
+}
+
+enum step watch_wmma_store(struct shadow *shadow, struct warp *w, const struct op *op,
+                           const struct plan *plan)
+{
+    return watch_fragment(shadow, w, op, plan, false);
+}
+
+/* True: some number is outside its bound. */
+static bool gather_fragment(struct shadow *shadow, const struct warp *w,
+                            const struct wmma_fragment *f, const ref *regs, enum format format,
+                            struct value out[][MMA_DEPTH])
+{
+    const unsigned each = 4 / f->bytes;
+    bool departed = false;
+    unsigned line, k;
+    for (unsigned lane = 0; lane < LANES; lane++)
+        for (unsigned i = 0; i < f->numbers; i++) {
+            wmma_place(f, lane, i, &line, &k);
+            departed |=
+                read_number(shadow, w, regs[i / each], format, i % each, lane, &out[line][k]);
+        }
+    return departed;
+}
+
+static enum step wmma_integers(struct warp *w, const struct op *op, const struct plan *plan)
+{
+    const struct wmma *g = op->more;
+    const enum step step = plan->own(w, op);
+    for (unsigned r = 0; r < wmma_registers(&g->d); r++)
+        if (g->regs[0][r] != REF_NONE)
+            shadow_void(w, g->regs[0][r], 4);
+    return step;
+}
+
+static enum format format_of_sum(const struct wmma_fragment *f)
+{
+    return f->bytes == 2 ? FORMAT_F16 : FORMAT_F32;
+}
+
+enum step watch_wmma(struct shadow *shadow, struct warp *w, const struct op *op,
+                     const struct plan *plan)
+{
+    enum { NUMBERS = 2 * WMMA_REGISTERS };
+    static _Thread_local struct operands x;
+    static _Thread_local struct value sum[NUMBERS][LANES];
+    const struct wmma *g = op->more;
+    const enum format format = formats[g->mma.a_kind];
+    const unsigned each_c = 4 / g->c.bytes, each_d = 4 / g->d.bytes;
+    if (!format)
+        return wmma_integers(w, op, plan);
+    if (!warp_is_whole(w))
+        return STEP_FAULT;
+    x.departed = gather_fragment(shadow, w, &g->a, g->regs[1], format, x.a);
+    x.departed |= gather_fragment(shadow, w, &g->b, g->regs[2], format, x.b);
+    for (unsigned i = 0; i < g->c.numbers; i++)
+        for (unsigned lane = 0; lane < LANES; lane++)
+            shadow_read(shadow, w, g->regs[3][i / each_c], 4, i % each_c * g->c.bytes,
+                        format_of_sum(&g->c), lane, &sum[i][lane]);
+    const enum step step = plan->own(w, op);
+    for (unsigned i = 0; i < g->d.numbers && step == STEP_NEXT; i++)
+        for (unsigned lane = 0; lane < LANES; lane++) {
+            const struct sum_place to = {.r = g->regs[0][i / each_d],
+                                         .byte = i % each_d * g->d.bytes,
+                                         .lane = lane,
+                                         .format = format_of_sum(&g->d)};
+            unsigned row, column;
+            wmma_place(&g->d, lane, i, &row, &column);
+            const struct dot dot = {x.a[row], x.b[column], g->mma.depth, format, x.departed};
+            if (to.r != REF_NONE)
+                shadow_dot(shadow, w, plan, &dot, &sum[i][lane], &to);
+        }
     return step;
 }

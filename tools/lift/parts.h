@@ -157,6 +157,7 @@ void plan_op(struct plan *plan, const struct code *code, const struct op *op);
 /* What stands in front of ops: compute.c move.c transfer.c matrix.c warpgroup.c */
 watch_fn watch_calc, watch_move, watch_select, watch_similar, watch_void, watch_shuffle, watch_load,
     watch_store, watch_atomic, watch_copy, watch_bulk, watch_call, watch_return, watch_mma,
-    watch_matrix_load, watch_matrix_store, watch_wgmma;
+    watch_matrix_load, watch_matrix_store, watch_wgmma, watch_wmma, watch_wmma_load,
+    watch_wmma_store;
 
 #endif

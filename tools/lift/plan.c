@@ -295,6 +295,13 @@ void plan_op(struct plan *plan, const struct code *code, const struct op *op)
     } else if (op->fn == op_wgmma) {
         plan->calc = CALC_FMA;
         plan->watch = watch_wgmma;
+    } else if (op->fn == op_wmma_mma) {
+        plan->calc = CALC_FMA;
+        plan->watch = watch_wmma;
+    } else if (op->fn == op_wmma_load) {
+        plan->watch = watch_wmma_load;
+    } else if (op->fn == op_wmma_store) {
+        plan->watch = watch_wmma_store;
     } else if (op->fn == op_ldmatrix) {
         plan->watch = watch_matrix_load;
     } else if (op->fn == op_stmatrix) {

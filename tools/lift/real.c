@@ -328,15 +328,31 @@ static uint32_t origin_of(const struct value *in, unsigned count)
     return origin;
 }
 
+/* The two terms of a sum: of fma the product is one. False: it is no sum of two numbers. */
+static bool terms_of(const struct plan *plan, const struct value *in, unsigned count,
+                     struct value term[2])
+{
+    if (count < 2 || plan->watch != watch_calc)
+        return false;
+    term[0] = in[0];
+    term[1] = in[1];
+    if (plan->calc == CALC_FMA) {
+        set(&term[0], in[0].a.real * in[1].a.real, product_error(&in[0], &in[1]));
+        term[1] = in[2];
+    }
+    return plan->calc == CALC_ADD || plan->calc == CALC_SUB ||
+           (plan->calc == CALC_FMA && count > 2);
+}
+
 static void note_cancellation(struct shadow *shadow, const struct plan *plan,
                               const struct value *in, unsigned count, const struct value *out)
 {
-    double size = 0, before = 0;
+    struct value term[2];
     const double y = fabs(out->a.real);
-    for (unsigned i = 0; i < count && i < 2; i++) {
-        size = fmax(size, fabs(in[i].a.real));
-        before = fmax(before, in[i].b.real);
-    }
+    if (!terms_of(plan, in, count, term))
+        return;
+    const double size = fmax(fabs(term[0].a.real), fabs(term[1].a.real)),
+                 before = fmax(term[0].b.real, term[1].b.real);
     /* Exactly 0 is the difference of a number and itself. */
     if (!(before > 0) || !(y * 0x1p10 < size) || y == 0 || out->b.real <= 0)
         return;
@@ -344,6 +360,15 @@ static void note_cancellation(struct shadow *shadow, const struct plan *plan,
     const double digits = log2(size / y);
     tally->cancellations++;
     tally->digits = fmax(tally->digits, digits);
+}
+
+/* NaN or infinite, of finite numbers. */
+static bool overflows(const struct value *in, unsigned count, const struct value *out)
+{
+    bool finite = !isfinite(out->got);
+    for (unsigned i = 0; i < count && finite; i++)
+        finite = isfinite(in[i].got);
+    return finite;
 }
 
 static bool inside(const struct shadow *shadow, const struct value *out)
@@ -362,15 +387,13 @@ static void real_settle(struct shadow *shadow, const struct plan *plan, enum for
     struct tally *tally = tally_of(shadow, plan);
     tally->executed++;
     (void)format;
-    if (plan->calc == CALC_ADD || plan->calc == CALC_SUB)
-        note_cancellation(shadow, plan, in, count, out);
+    note_cancellation(shadow, plan, in, count, out);
+    tally->overflows += overflows(in, count, out);
     if (inside(shadow, out)) {
         out->origin = 0;
         return;
     }
     out->origin = origin_of(in, count);
-    if (isinf(out->got) && isfinite(out->a.real) && !out->origin)
-        tally->overflows++;
     if (out->origin)
         return;
     out->origin = plan->number;

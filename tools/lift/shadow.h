@@ -29,7 +29,7 @@ struct tally {
     uint64_t executed;      /* results, a lane each */
     uint64_t departures;    /* results that are the first outside their bound */
     uint64_t cancellations; /* sums that lost over 10 bits */
-    uint64_t overflows;     /* infinite where the shadow is not */
+    uint64_t overflows;     /* NaN or infinite, of finite numbers */
     double digits;          /* bits that the worst cancellation lost */
     double got, y, e;       /* of the first departure */
     uint32_t block[3], thread[3];

@@ -231,6 +231,12 @@ struct wmma {
     ref regs[4][WMMA_REGISTERS]; /* of d, a, b and c */
 };
 op_fn op_wmma_load, op_wmma_store, op_wmma_mma;
+/* Line, and place in it, of number i of a lane. */
+void wmma_place(const struct wmma_fragment *f, unsigned lane, unsigned i, unsigned *line,
+                unsigned *k);
+/* Host pointers of number i of each lane. False after a fault. */
+bool wmma_find(struct warp *w, const struct wmma_access *x, unsigned i, bool write,
+               struct pointers *p);
 
 /*
  * wgmma.c: the 16 of 64 rows that one warp of four computes. `mma` has the kinds, and a's registers

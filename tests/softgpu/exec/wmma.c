@@ -6,17 +6,16 @@
 #include "exec/lane_num.h"
 #include "exec/ops.h"
 
-static void place(const struct wmma_fragment *f, unsigned lane, unsigned i, unsigned *line,
-                  unsigned *k)
+void wmma_place(const struct wmma_fragment *f, unsigned lane, unsigned i, unsigned *line,
+                unsigned *k)
 {
     const unsigned index = (lane * f->numbers + i) % (f->lines * f->length);
     *line = index / f->length;
     *k = index % f->length;
 }
 
-/* Host pointers of number i of each lane. False after a fault. */
-static bool find(struct warp *w, const struct wmma_access *x, unsigned i, bool write,
-                 struct pointers *p)
+bool wmma_find(struct warp *w, const struct wmma_access *x, unsigned i, bool write,
+               struct pointers *p)
 {
     const unsigned first = first_lane(w->active);
     const uint64_t stride = ((const u32 *)at(w, x->stride))[first], bytes = x->fragment.bytes;
@@ -30,7 +29,7 @@ static bool find(struct warp *w, const struct wmma_access *x, unsigned i, bool w
     }
     for (unsigned lane = 0; lane < LANES; lane++) {
         unsigned line, k;
-        place(&x->fragment, lane, i, &line, &k);
+        wmma_place(&x->fragment, lane, i, &line, &k);
         address[lane] = begin + bytes * (x->turned ? k * stride + line : line * stride + k);
     }
     if (memory == IN_GLOBAL || memory == IN_SHARED)
@@ -59,7 +58,7 @@ enum step op_wmma_load(struct warp *w, const struct op *op)
     if (!warp_is_whole(w))
         return STEP_FAULT;
     for (unsigned i = 0; i < f->numbers; i++) {
-        if (!find(w, x, i, false, &p))
+        if (!wmma_find(w, x, i, false, &p))
             return STEP_FAULT;
         for (unsigned lane = 0; lane < LANES; lane++)
             words[i / each][lane] |= load_number(p.p[lane], f->bytes) << 8 * f->bytes * (i % each);
@@ -79,7 +78,7 @@ enum step op_wmma_store(struct warp *w, const struct op *op)
         return STEP_FAULT;
     for (unsigned i = 0; i < f->numbers; i++) {
         const u32 *words = at(w, x->regs[i / each]);
-        if (!find(w, x, i, true, &p))
+        if (!wmma_find(w, x, i, true, &p))
             return STEP_FAULT;
         for (uint32_t rest = w->active; rest; rest &= rest - 1) {
             const unsigned lane = first_lane(rest);
@@ -100,7 +99,7 @@ static void gather(const struct warp *w, const struct wmma *g, const struct wmma
     unsigned line, k;
     for (unsigned lane = 0; lane < LANES; lane++)
         for (unsigned i = 0; i < f->numbers; i++) {
-            place(f, lane, i, &line, &k);
+            wmma_place(f, lane, i, &line, &k);
             out[line][k] =
                 mma_number(g->mma.a_kind, ((const u32 *)at(w, regs[i / each]))[lane], i % each);
         }
@@ -130,7 +129,7 @@ enum step op_wmma_mma(struct warp *w, const struct op *op)
     gather(w, g, &g->b, g->regs[2], b);
     for (unsigned lane = 0; lane < LANES; lane++)
         for (unsigned i = 0; i < g->d.numbers; i++) {
-            place(&g->d, lane, i, &row, &column);
+            wmma_place(&g->d, lane, i, &row, &column);
             words[i / each][lane] |= mma_sum(&g->mma, a[row], b[column], addend(w, g, lane, i))
                                      << 16 * (i % each);
         }
