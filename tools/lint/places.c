@@ -170,10 +170,12 @@ bool lint_may_meet(const struct flow *flow, const struct lint_access *store,
             return stride > 0 && apart >= stride && apart <= NEIGHBOURS * stride;
         return from < to + load->bytes && to < from + store->bytes;
     }
-    if (flow->value[store->address].divergent && flow->value[load->address].divergent &&
+    /* A thread may walk over its own elements; where atomics are, threads meet. */
+    if (!store->atomic && !load->atomic && flow->value[store->address].divergent &&
+        flow->value[load->address].divergent &&
         (has_counter(flow, &s) || has_counter(flow, &l) || has_data(flow, &s) ||
          has_data(flow, &l)))
-        return false; /* a thread may walk over its own elements */
+        return false;
     return to >= from ? lies_within(to - from, end_of(flow, &s, store) - from)
                       : lies_within(from - to, end_of(flow, &l, load) - to);
 }

@@ -83,13 +83,14 @@ static bool copy_store(const struct flow *flow, uint32_t at, struct lint_access 
     return true;
 }
 
+/* A store, or an atomic: what other accesses than atomics must not meet. */
 static bool shared_store(const struct flow *flow, uint32_t at, struct lint_access *out)
 {
     const struct ptx_instruction *i = &flow->function->instructions[at];
     if (copy_store(flow, at, out))
         return true;
-    return strcmp(i->opcode, "st") == 0 && i->space == PTX_SHARED && lint_access(flow, at, out) &&
-           out->weak;
+    return strcmp(i->opcode, "ld") != 0 && lint_access(flow, at, out) && out->writes &&
+           out->space == PTX_SHARED && (out->weak || out->atomic);
 }
 
 /* Matrices count behind copies alone: within a warp they are stored and loaded without a barrier.
@@ -99,8 +100,8 @@ static bool shared_load(const struct flow *flow, uint32_t at, bool copy, struct 
     const struct ptx_instruction *i = &flow->function->instructions[at];
     if (copy && matrix_row(flow, at, out))
         return true;
-    return strcmp(i->opcode, "ld") == 0 && i->space == PTX_SHARED && lint_access(flow, at, out) &&
-           out->weak;
+    return strcmp(i->opcode, "st") != 0 && lint_access(flow, at, out) && out->reads &&
+           out->space == PTX_SHARED && (out->weak || out->atomic);
 }
 
 /* -- copies that are under way -- */
@@ -234,6 +235,8 @@ static bool reads_early(const struct search *s, const struct lint_access *load,
     const struct flow *flow = s->k->flow;
     if (!way->done)
         return may_be_open(flow, &s->store, load, way);
+    if (s->store.atomic && load->atomic)
+        return false;
     return s->shared_out && lint_may_meet(flow, &s->store, load) &&
            !lint_same_thread(flow, &s->store, load);
 }
@@ -312,7 +315,8 @@ static void report_race(struct search *s, unsigned line)
 
 static bool is_shared_out(const struct flow *flow, const struct lint_access *store)
 {
-    return flow->value[store->address].divergent || flow->guard[store->at] != FLOW_NONE ||
+    return store->atomic || flow->value[store->address].divergent ||
+           flow->guard[store->at] != FLOW_NONE ||
            lint_divergent_branch(flow, store->at, false) != FLOW_NONE;
 }
 
@@ -367,8 +371,9 @@ static bool follow_round(struct search *s, uint32_t at, uint32_t end, const stru
         if (ends_way(i, way) || (s->of_warps && joins_warp(i)))
             return false;
         if (way->again && !copies_to_shared(i) && shared_store(flow, at, &store) &&
-            is_shared_out(flow, &store) && lint_may_meet(flow, &store, &s->load) &&
-            !lint_same_thread(flow, &store, &s->load) && stays(flow, &store, &s->load)) {
+            !(store.atomic && s->load.atomic) && is_shared_out(flow, &store) &&
+            lint_may_meet(flow, &store, &s->load) && !lint_same_thread(flow, &store, &s->load) &&
+            stays(flow, &store, &s->load)) {
             s->found = at;
             return false;
         }
