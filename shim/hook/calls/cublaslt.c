@@ -17,7 +17,8 @@ struct lt_layout {
 struct lt_desc {
     int32_t compute, scale, pointer_mode, transa, transb, transc, fill;
     uint32_t epilogue;
-    const void *bias, *aux, *a_scale, *b_scale, *c_scale, *d_scale, *amax, *d_out_scale;
+    const void *bias, *aux, *a_scale, *b_scale, *c_scale, *d_scale, *amax, *d_out_scale, *aux_scale,
+        *aux_amax;
     int64_t bias_batch, aux_ld, aux_batch;
     int32_t bias_type, aux_type, a_scale_mode, b_scale_mode;
     int8_t fast;
@@ -47,6 +48,8 @@ static void read_epilogue(const struct library_queries *query, const void *desc,
         GET(AUX_LD, aux_ld);
         GET(AUX_BATCH_STRIDE, aux_batch);
         GET(AUX_TYPE, aux_type);
+        GET(AUX_SCALE_POINTER, aux_scale);
+        GET(AUX_AMAX_POINTER, aux_amax);
     }
 }
 
@@ -175,7 +178,8 @@ static void set_epilogue(struct product *product, const struct lt_desc *desc, bo
     bool one_input = (product->words & PRODUCT_BGRADA) != (product->words & PRODUCT_BGRADB) >> 1;
     if (turned && one_input)
         product->words ^= PRODUCT_BGRADA | PRODUCT_BGRADB;
-    if (desc->aux_type >= 0 && blas_dtype(desc->aux_type) != product->c_type)
+    if ((desc->aux_type >= 0 && blas_dtype(desc->aux_type) != product->c_type) || desc->aux_scale ||
+        desc->aux_amax)
         product->words |= PRODUCT_OTHER;
     out->bias = (uint64_t)(uintptr_t)desc->bias;
     out->bias_batch = desc->bias_batch;
@@ -300,17 +304,21 @@ struct lt_call {
     size_t workspace;
 };
 
-/* Whether the chosen algorithm rounds parts of a sum to the type of C. */
+/* Whether the algorithm may round parts of a sum to the type of C: the library's own choice, where
+ * the call has none, may. */
 static bool is_reduced(const struct library_queries *query, const struct lt_call *call,
                        const struct product *product)
 {
     uint32_t scheme = 0;
     size_t written;
-    return product->accumulation == ACCUMULATION_F32 && call->algorithm && query->algorithm_get &&
-           dtype_bytes((enum dtype)product->c_type) < sizeof(float) &&
-           query->algorithm_get(call->algorithm, LT_ALGORITHM_REDUCTION, &scheme, sizeof scheme,
-                                &written) == BLAS_SUCCESS &&
-           scheme & (LT_REDUCTION_IN_PLACE | LT_REDUCTION_OUTPUT_TYPE);
+    if (product->accumulation != ACCUMULATION_F32 ||
+        dtype_bytes((enum dtype)product->c_type) >= sizeof(float))
+        return false;
+    if (!call->algorithm || !query->algorithm_get ||
+        query->algorithm_get(call->algorithm, LT_ALGORITHM_REDUCTION, &scheme, sizeof scheme,
+                             &written) != BLAS_SUCCESS)
+        return true;
+    return scheme & (LT_REDUCTION_IN_PLACE | LT_REDUCTION_OUTPUT_TYPE);
 }
 
 /* What a replay needs to make the same call. */

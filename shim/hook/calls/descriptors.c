@@ -385,15 +385,13 @@ bool descriptors_execution(const void *plan, const void *pack, struct dnn *out)
 {
     struct uninterrupted kept;
     const struct pack *from = pack_of(pack);
-    if (!from)
-        return false;
     lock(&kept);
     const struct descriptor *d = *place_of(plan);
     bool known = d && d->plan;
     if (known) {
         *out = d->plan->call;
-        out->words |= from->odd ? DNN_WORD_OTHER : 0u;
-        for (int i = 0; i < d->plan->arrays; i++) {
+        out->words |= !from || from->odd ? DNN_WORD_OTHER : 0u;
+        for (int i = 0; from && i < d->plan->arrays; i++) {
             if (!find_array(from, &d->plan->array[i], out))
                 out->words |= DNN_WORD_OTHER;
         }

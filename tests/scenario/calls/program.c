@@ -12,10 +12,12 @@
  *   lt_bgrada, lt_bgradb         with the sums of an input
  *   lt_half                      f16 matrices, added to C
  *   lt_half_relu                 the same, then relu
- *   lt_parts SCHEME              the same without C, parts of sums being added up in such a way
+ *   lt_parts SCHEME              the same without C, parts of sums being added up in such a way;
+ *                                `own`: in that of the library's choice
  *   lt_ones K                    f16 matrices of ones, by rows, into f32
  *   f8_rows f8_blocks f8_tiles   f8 inputs into f16, with scales of each kind
  *   f8_one f8_relu               with one scale for each input; with relu besides
+ *   f8_aux                       with relu's mask, and a scale for it
  */
 #include "common/program.h"
 
@@ -264,6 +266,7 @@ static void call_half(void)
     void *desc, *a, *b, *c;
     enum { EPILOGUE = 7 };
     const int scheme = is("lt_parts") ? atoi(word(1)) : 0, relu = SOFTBLAS_RELU;
+    const bool own = is("lt_parts") && strcmp(word(1), "own") == 0;
     CHECK(cuStreamSynchronize(job.stream));
     fill_half(job.a, M * K, 1);
     fill_half(job.b, K * N, 2);
@@ -275,7 +278,8 @@ static void call_half(void)
     cublasLtMatrixLayoutCreate(&b, R_16F, K, N, K);
     cublasLtMatrixLayoutCreate(&c, R_16F, M, N, M);
     expect(cublasLtMatmul(job.lt, desc, &job.alpha, (void *)job.a, a, (void *)job.b, b, &job.beta,
-                          (void *)job.c, c, (void *)job.c, c, &scheme, NULL, 0, job.stream),
+                          (void *)job.c, c, (void *)job.c, c, own ? NULL : &scheme, NULL, 0,
+                          job.stream),
            "cublasLtMatmul");
     cublasLtMatmulDescDestroy(desc);
     cublasLtMatrixLayoutDestroy(a);
@@ -303,7 +307,7 @@ static CUdeviceptr upload_f8(size_t count, unsigned seed)
 static void scale_modes(int modes[2])
 {
     enum { ONE = 0, TILE = 2, ROW = 3, VEC = 4, BLOCK = 5 };
-    const bool one = is("f8_one") || is("f8_relu");
+    const bool one = is("f8_one") || is("f8_relu") || is("f8_aux");
     modes[0] = one ? ONE : is("f8_rows") ? ROW : is("f8_tiles") ? TILE : VEC;
     modes[1] = one ? ONE : is("f8_rows") ? ROW : is("f8_tiles") ? TILE : BLOCK;
 }
@@ -312,8 +316,11 @@ static void scale_modes(int modes[2])
  * elements, in tiles, which the stand-in does not read. By columns, the first factor transposed. */
 static void call_f8(void)
 {
-    enum { F8_M = 8, F8_N = 144, F8_K = 304, F8 = 28, EPILOGUE = 7, SCALE = 17, MODE = 31 };
+    enum { F8_M = 8, F8_N = 144, F8_K = 304, F8 = 28 };
+    enum { EPILOGUE = 7, AUX_POINTER = 11, AUX_LD = 12, SCALE = 17, AUX_SCALE = 23, MODE = 31 };
     const int trans = 1, f16 = R_16F, relu = SOFTBLAS_RELU;
+    const int masked = SOFTBLAS_RELU | SOFTBLAS_AUX;
+    const int64_t mask_ld = 128;
     int modes[2];
     static CUdeviceptr left, right;
     void *desc, *a, *b, *c;
@@ -333,6 +340,12 @@ static void call_f8(void)
     set(desc, MODE + 1, &modes[1], sizeof modes[1]);
     if (is("f8_relu"))
         set(desc, EPILOGUE, &relu, sizeof relu);
+    if (is("f8_aux")) {
+        set(desc, EPILOGUE, &masked, sizeof masked);
+        set(desc, AUX_POINTER, &job.added, sizeof job.added);
+        set(desc, AUX_LD, &mask_ld, sizeof mask_ld);
+        set(desc, AUX_SCALE, &job.scales, sizeof job.scales);
+    }
     job.alpha = 0.01f;
     expect(cublasLtMatmul(job.lt, desc, &job.alpha, (void *)left, a, (void *)right, b, &job.beta,
                           (void *)job.c, c, (void *)job.c, c, NULL, NULL, 0, job.stream),

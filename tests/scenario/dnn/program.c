@@ -3,9 +3,10 @@
  * relu, added, conv_data, conv_weight, the same of volumes with a 3 behind, or attention, plain,
  * causal, bias, padded, backward, padded_backward, dropout, ragged as graphs, or classic,
  * classic_relu, inference, training, gradient by the functions that take an operation whole; found:
- * attention by a function that is found by dlsym, other: a graph that is none of them. Each REPEAT
- * times; behind the word captured, in a CUDA graph that is launched REPEAT times. Graphs of
- * operations are those that cuDNN's front end builds.
+ * attention by a function that is found by dlsym, other: a graph that is none of them, late: conv
+ * with two further packs of addresses made before each execution. Each REPEAT times; behind the
+ * word captured, in a CUDA graph that is launched REPEAT times. Graphs of operations are those that
+ * cuDNN's front end builds.
  */
 #include "common/program.h"
 
@@ -207,7 +208,10 @@ static void execute(void *plan, int count, const int64_t *uids, void *const *poi
     set(pack, 1001, IS_POINTER, count, pointers);
     set(pack, 1000, IS_INT64, count, uids);
     done(pack);
+    void *newer[] = {is("late") ? make(16) : NULL, is("late") ? make(16) : NULL};
     expect(run_plan(plan, pack), "cudnnBackendExecute");
+    for (int i = 0; i < 2 && newer[i]; i++)
+        cudnnBackendDestroyDescriptor(newer[i]);
     cudnnBackendDestroyDescriptor(pack);
 }
 
@@ -523,7 +527,7 @@ static void fill_positive(CUdeviceptr array)
 
 static void run(void)
 {
-    if (is("conv") || is("half") || is("relu") || is("added"))
+    if (is("conv") || is("half") || is("late") || is("relu") || is("added"))
         run_conv(10);
     else if (is("conv_weight"))
         run_conv(11);
