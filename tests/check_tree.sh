@@ -7,6 +7,20 @@ set -uo pipefail
 
 ok 'top: git tracks text alone, and at the top level only what belongs there' tools/dev/check-top
 ok 'layers: includes follow tools/dev/layers.txt' tools/dev/check-layers
+# A back end that includes the collector, which the core includes, too.
+narrows() {
+    local tree
+    tree=$(mktemp -d)
+    mkdir -p "$tree/shim/hook" "$tree/shim/core" "$tree/shim/judge"
+    echo 'struct collector;' >"$tree/shim/judge/collector.h"
+    echo '#include "judge/collector.h"' | tee "$tree/shim/core/core.h" >"$tree/shim/hook/bad.c"
+    (cd "$tree" && ! "$OLDPWD/tools/dev/check-layers") | grep -q '^shim/hook/bad.c:1: may not include shim/judge/collector.h' &&
+        echo '#include "core/core.h"' >"$tree/shim/hook/bad.c" && (cd "$tree" && "$OLDPWD/tools/dev/check-layers")
+    local status=$?
+    rm -rf "$tree"
+    return $status
+}
+ok 'layers: a back end reaches the core through core.h alone' narrows
 ok 'banned: nothing under shim/ can end the host program' tools/dev/check-banned
 ok 'rooms: small folders with a README each' tools/dev/check-rooms
 ok 'words: plain English in the documents' tools/dev/check-words
@@ -21,6 +35,21 @@ ok 'cbids: every launch API of the toolkit has its row' tools/dev/check-cbids \
     shim/hook/wait_apis.def
 ok 'docs: README.md agrees with the tables' tools/dev/check-docs "$CUVET_BUILD/cuvet"
 ok 'softgpu: its settings are those that its README.md lists' tools/dev/check-softgpu
+# Without lowdown the pages are the Markdown itself.
+pages() {
+    local folder page
+    folder=$(mktemp -d)
+    tools/dev/make-man "$folder" 1
+    for page in "$folder"/*.[157]; do
+        head -20 "$page" | grep -qx '[.]SH NAME' && head -20 "$page" | grep -q '^cuvet[a-z-]* .- ' || { echo "$page does not begin with a NAME"; return 1; }
+    done
+    rm -rf "$folder"
+}
+if command -v lowdown >/dev/null; then
+    ok 'man: each page has a NAME' pages
+else
+    skip 'man: each page has a NAME' 'there is no lowdown'
+fi
 reads_tables() {
     python3 -c '
 import glob, yaml

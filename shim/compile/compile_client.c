@@ -72,11 +72,6 @@ bool compile_client_request(struct compile_client *client, const struct user_tex
     return client->request != NULL;
 }
 
-bool compile_client_busy(const struct compile_client *client)
-{
-    return client->deadline != 0;
-}
-
 /* False: the process is gone. */
 static bool send_on(struct compile_client *client)
 {

@@ -34,7 +34,6 @@ enum status compile_client_start(struct compile_client *client, const char *tool
 /* False: no memory. One text at a time; `timeout_ms` from now on. */
 bool compile_client_request(struct compile_client *client, const struct user_text *text, int arch,
                             int timeout_ms);
-bool compile_client_busy(const struct compile_client *client);
 
 /* Sends and receives what can be. After COMPILE_REPLIED the result is to be taken; after LOST and
  * LATE the process is gone. */

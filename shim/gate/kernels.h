@@ -50,7 +50,7 @@ struct known_kernel {
     _Atomic(uint64_t) next_number;  /* that no launch has */
     uint64_t after; /* entries that name it as the kernel before theirs: a bit for each */
     enum skip skip;
-    _Atomic(uint32_t) warned;                     /* a bit for each enum skip that was reported */
+    _Atomic(uint64_t) warned;                     /* a bit for each enum skip that was reported */
     const char *symbol;                           /* owned copy */
     _Atomic(const struct known_kernel *) fitting; /* the last such before this one that fits */
     uint32_t new_memory_retries; /* launches that returned their turn for ranges that listed.h

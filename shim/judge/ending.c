@@ -38,7 +38,8 @@ void ending_warn(struct ending *ending, const struct check *check, enum skip ski
                  const char *sentence)
 {
     const struct sink *sink = ending->sink;
-    if (!(atomic_fetch_or(&check->kernel->warned, 1u << skip) & 1u << skip))
+    const uint64_t bit = (uint64_t)1 << skip;
+    if (!(atomic_fetch_or(&check->kernel->warned, bit) & bit))
         sink->warned(sink->user, check->kernel->symbol, skip, sentence);
 }
 

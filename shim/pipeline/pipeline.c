@@ -16,12 +16,13 @@
 #include "pipeline/pipeline_trace.h"
 #include "plan/plan.h"
 
-_Static_assert(SKIP_COUNT <= 32, "known_kernel.warned has a bit for each");
+_Static_assert(SKIP_COUNT <= 64, "known_kernel.warned has a bit for each");
 
 void pipeline_warn(struct pipeline *pipeline, struct known_kernel *kernel, enum skip skip,
                    const char *sentence)
 {
-    if (!(atomic_fetch_or(&kernel->warned, 1u << skip) & 1u << skip))
+    const uint64_t bit = (uint64_t)1 << skip;
+    if (!(atomic_fetch_or(&kernel->warned, bit) & bit))
         pipeline->sink->warned(pipeline->sink->user, kernel->symbol, skip, sentence);
 }
 
