@@ -16,8 +16,15 @@ enum skip pipeline_guards(const struct pipeline *pipeline, struct ticket *ticket
         return SKIP_NONE;
     if (plan->state->rows && !expr_eval(plan->state->rows, binding->slot, &rows))
         rows = 0;
-    guard_add(plan, binding, rows, ticket->side->device,
-              gate_seed_of(pipeline->gate, ticket->kernel->key, ticket->number));
+    int64_t live[GUARD_LIVE];
+    const struct guard_request request = {
+        .rows = rows,
+        .seed = gate_seed_of(pipeline->gate, ticket->kernel->key, ticket->number),
+        .live = live,
+        .device = ticket->side->device,
+    };
+    caches_draw(pipeline->caches, ticket->moment.cache, request.seed, GUARD_LIVE, live);
+    guard_add(plan, binding, &request);
     return snapshot_plan_make(binding, &ticket->plan, why);
 }
 

@@ -111,8 +111,8 @@ static void on_judged(void *user, const struct check_report *report,
         journal_digest(s->journal, report);
     session_contract_judged(&(struct session_reports){s->counters, s->journal, s->summary},
                             s->contracts, report);
-    if (report->parity.met)
-        pairs_met(s->pipeline.pairs, report->parity.contract);
+    caches_found(s->pipeline.caches, &report->state.live);
+    pairs_met(s->pipeline.pairs, report->parity.met ? report->parity.contract : NULL);
     if (report->verdict == VERDICT_MATCH && !report->notes)
         return;
     if (report->verdict == VERDICT_MISMATCH) {

@@ -7,6 +7,7 @@
 #include "plan/plan.h"
 
 enum { CACHES = 256, FLOWS = 1024, PROBES = 16, WATCHED = 512 /* launches behind a checked one */ };
+enum { LIVE = 64 };
 
 /* The launches to check after a checked append. Where pages are owned, one more reader follows: the
  * one behind the next append that comes after the first reader. */
@@ -20,6 +21,10 @@ struct caches {
         _Atomic(uint64_t) address, appends; /* address 0: empty */
         atomic_uint needs;
     } cache[CACHES], flow[FLOWS]; /* of `flow` an array each: `appends` are its launches */
+    struct live {
+        atomic_uint added;
+        _Atomic(int64_t) row[LIVE]; /* the last that were found with sequences */
+    } live[CACHES];
 };
 
 _Static_assert(CHECK_FLOWS == PLAN_FLOWS + 1, "one for named positions");
@@ -235,4 +240,27 @@ void caches_replay(struct caches *caches)
 {
     if (caches)
         atomic_fetch_add_explicit(&caches->breaks, 1, memory_order_relaxed);
+}
+
+void caches_found(struct caches *caches, const struct state_live *found)
+{
+    struct cache *cache = caches && found->count ? find(caches, found->cache) : NULL;
+    for (int i = 0; cache && i < found->count; i++) {
+        struct live *live = &caches->live[cache - caches->cache];
+        unsigned at = atomic_load_explicit(&live->added, memory_order_relaxed);
+        atomic_store_explicit(&live->row[at % LIVE], found->row[i], memory_order_relaxed);
+        atomic_store_explicit(&live->added, at + 1, memory_order_release);
+    }
+}
+
+void caches_draw(struct caches *caches, uint64_t address, uint64_t seed, int count, int64_t *row)
+{
+    struct cache *cache = caches ? find(caches, address) : NULL;
+    struct live *live = cache ? &caches->live[cache - caches->cache] : NULL;
+    unsigned added = live ? atomic_load_explicit(&live->added, memory_order_acquire) : 0;
+    unsigned known = added < LIVE ? added : LIVE;
+    for (int i = 0; i < count; i++, seed = seed * 0x9e3779b97f4a7c15u + 1)
+        row[i] = known
+                     ? atomic_load_explicit(&live->row[(seed >> 32) % known], memory_order_relaxed)
+                     : -1;
 }

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include "context/check.h"
+#include "value/check_report.h"
 #include "value/launch.h"
 
 struct caches;
@@ -42,5 +43,11 @@ void caches_node(struct caches *caches, const struct kernel_spec *spec, const st
 
 /* A graph with such kernels is replayed. */
 void caches_replay(struct caches *caches);
+
+/* A check found rows that sequences have. The collector's. */
+void caches_found(struct caches *caches, const struct state_live *found);
+
+/* `count` of the last that were found of the cache, -1 where there are none; `seed` draws. */
+void caches_draw(struct caches *caches, uint64_t address, uint64_t seed, int count, int64_t *row);
 
 #endif

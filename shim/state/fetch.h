@@ -14,7 +14,7 @@ enum {
     STATE_HEAD = 32,       /* bytes of a place that are read */
     STATE_DATA = 1024,     /* bytes of an input */
     STATE_INPUTS = 4,
-    STATE_GUARDS = 10,
+    STATE_GUARDS = 14,
     STATE_COPIES = 48,
 };
 

@@ -4,13 +4,22 @@
 #include "lang/dtype.h"
 #include "plan/plan.h"
 
-enum { WINDOW_BYTES = 64 << 10, MOST_PLAIN = SNAPSHOT_GATHERS };
+enum { WINDOW_BYTES = 64 << 10, LIVE_BYTES = 16 << 10, MOST_PLAIN = SNAPSHOT_GATHERS };
 
-enum guard_kind { GUARD_BEHIND, GUARD_FIRST, GUARD_FRONT, GUARD_LAST, GUARD_RANDOM, GUARD_KINDS };
+enum guard_kind {
+    GUARD_BEHIND,
+    GUARD_FIRST,
+    GUARD_FRONT,
+    GUARD_LAST,
+    GUARD_OWNED,
+    GUARD_OTHER,
+    GUARD_RANDOM,
+    GUARD_KINDS
+};
 
 static const char *const names[PLAN_CACHES][GUARD_KINDS] = {
-    {"&behind", "&first", "&front", "&last", "&random"},
-    {"&behind 2", "&first 2", "&front 2", "&last 2", "&random 2"},
+    {"&behind", "&first", "&front", "&last", "&owned", "&other", "&random"},
+    {"&behind 2", "&first 2", "&front 2", "&last 2", "&owned 2", "&other 2", "&random 2"},
 };
 
 /* Elements from one row to the next, inside a page. */
@@ -92,46 +101,55 @@ static void add_window(struct binding *binding, int cache, int64_t first, int64_
         binding->arrays++;
 }
 
-/* As many rows of one page as a window holds, from anywhere. */
-static void add_random(struct binding *binding, int cache, int64_t rows, int device, uint64_t seed,
-                       const char *name)
+/* As many rows as `bytes` hold, `first` among them, from a multiple of that on. Pages that lie
+ * apart are not mixed. */
+static void add_near(struct binding *binding, int cache, int64_t first, int64_t bytes,
+                     const struct guard_request *request, const char *name)
 {
     const struct bound_rows *of = &binding->array[cache].rows;
-    int64_t bytes = of->run * of->runs * (int64_t)dtype_bytes(binding->array[cache].dtype);
-    int64_t first = (int64_t)(seed % (uint64_t)rows), most = WINDOW_BYTES / bytes;
-    int64_t left = of->page > 1 ? of->page - first % of->page : rows - first;
-    if (left > rows - first)
-        left = rows - first;
+    int64_t row = of->run * of->runs * (int64_t)dtype_bytes(binding->array[cache].dtype);
+    int64_t most = bytes / row > 0 ? bytes / row : 1, page = is_even(of) ? 1 : of->page;
     if (of->runs > 1 && pitch_of(of) != of->run)
         most = 1;
-    if (most > 0)
-        add_window(binding, cache, first, left < most ? left : most, device, name);
+    int64_t start = first - (page > 1 ? first % page : first) % most;
+    int64_t left = page > 1 ? page - start % page : request->rows - start;
+    if (left > request->rows - start)
+        left = request->rows - start;
+    add_window(binding, cache, start, left < most ? left : most, request->device, name);
 }
 
-static void guard_cache(struct binding *binding, int cache, const char *const *name, int64_t rows,
-                        int device, uint64_t seed)
+static void guard_cache(struct binding *binding, int cache, const char *const *name,
+                        const int64_t *live, const struct guard_request *request)
 {
+    int64_t rows = request->rows;
+    int device = request->device;
     add_behind(binding, cache, rows, name[GUARD_BEHIND]);
     add_window(binding, cache, 0, 1, device, name[GUARD_FIRST]);
     add_window(binding, cache, -1, 1, device, name[GUARD_FRONT]);
     if (rows <= 0)
         return;
     add_window(binding, cache, rows - 1, 1, device, name[GUARD_LAST]);
-    add_random(binding, cache, rows, device, seed, name[GUARD_RANDOM]);
+    for (int i = 0; live && i < GUARD_LIVE / PLAN_CACHES; i++) {
+        if (live[i] >= 0 && live[i] < rows)
+            add_near(binding, cache, live[i], LIVE_BYTES, request, name[GUARD_OWNED + i]);
+    }
+    add_near(binding, cache, (int64_t)(request->seed % (uint64_t)rows), WINDOW_BYTES, request,
+             name[GUARD_RANDOM]);
 }
 
-void guard_add(const struct binding_plan *plan, struct binding *binding, int64_t rows, int device,
-               uint64_t seed)
+void guard_add(const struct binding_plan *plan, struct binding *binding,
+               const struct guard_request *request)
 {
     const struct plan_state *state = plan->state;
     int arrays = binding->arrays;
     for (unsigned c = 0; state->append >= 0 && c < state->caches; c++) {
         const char *name = plan->array[state->cache[c]].item->name;
+        const int64_t *live = request->live ? request->live + c * GUARD_LIVE / PLAN_CACHES : NULL;
         for (int i = 0; i < arrays; i++) {
             const struct bound_array *array = &binding->array[i];
             if (array->name == name && bound_ids(array) >= 0 && !array->rows.listed &&
                 role_writes(array->role))
-                guard_cache(binding, i, names[c], rows, device, seed + c);
+                guard_cache(binding, i, names[c], live, request);
         }
     }
 }

@@ -419,6 +419,30 @@ static bool page_blank(const struct state_case *of, int64_t sequence, int64_t nu
     return false;
 }
 
+static void add_live(const struct state_case *of, int64_t row, struct state_live *out)
+{
+    if (out->count < STATE_LIVE && row >= 0 && row < of->rows * (of->page > 0 ? of->page : 1) &&
+        !is_null(of, row))
+        out->row[out->count++] = row;
+}
+
+void state_live(const struct state_case *of, struct state_live *out)
+{
+    const struct state_ids *ids = &of->view->append;
+    uint64_t draw = of->check->launch * 0x9e3779b97f4a7c15u >> 8;
+    int64_t sequences = of->view->table.bytes ? state_sequences(of) : 0;
+    *out = (struct state_live){.cache = of->check->moment_of_state.cache};
+    for (uint64_t i = 0; ids->bytes && ids->count > 0 && i < STATE_LIVE; i++)
+        add_live(of, state_id(ids, (int64_t)((draw + i) % (uint64_t)ids->count)), out);
+    for (uint64_t i = 0; sequences > 0 && i < STATE_LIVE; i++) {
+        int64_t n = (int64_t)((draw + i) % (uint64_t)sequences), pages = used_pages(of, n);
+        if (pages > 0)
+            add_live(of,
+                     state_page(of, n, (int64_t)((draw >> 16) + i) % pages * of->page) * of->page,
+                     out);
+    }
+}
+
 bool state_rules(const struct state_case *of, struct state_report *report)
 {
     static bool (*const of_launch[])(const struct state_case *, struct state_report *) = {

@@ -40,6 +40,9 @@ int64_t state_page(const struct state_case *of, int64_t sequence, int64_t place)
 /* The first rule that the launch breaks is in the report; false: none. */
 bool state_rules(const struct state_case *of, struct state_report *report);
 
+/* Some of the rows that the launch appended or read. */
+void state_live(const struct state_case *of, struct state_live *out);
+
 /* Writes rule and sentence; returns true. */
 bool state_find(struct state_report *report, const char *rule, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

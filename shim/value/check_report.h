@@ -75,7 +75,7 @@ struct parity_report {
     double got, other_got; /* ... and the two values */
 };
 
-enum { STATE_SLOTS = 256 };
+enum { STATE_SLOTS = 256, STATE_LIVE = 8 };
 
 /* Hashes of rows that the launch left in a cache (state/cache_rows.h). */
 struct state_slots {
@@ -86,11 +86,19 @@ struct state_slots {
     } slot[STATE_SLOTS];
 };
 
+/* Rows that sequences have: some of those that a launch appended or read. */
+struct state_live {
+    uint64_t cache; /* its address; 0: there are none */
+    int count;
+    int64_t row[STATE_LIVE];
+};
+
 /* What the launch did against what holds between launches (state/state.h). */
 struct state_report {
     const char *rule; /* "stale"; NULL: nothing */
     char sentence[480];
     const struct state_slots *slots; /* of an append, with digests; else NULL */
+    struct state_live live;
 };
 
 /* Whether a mismatch repeats, and the device that it was seen on (extra/hardware.h). */

@@ -9,10 +9,10 @@ struct append_call {
     const float *key, *value;
     const long long *slots;
     float *keys, *values;
-    int width;
+    int width, page;
 };
 
-enum append_bug { RIGHT, NEXT, OVER, PADS };
+enum append_bug { RIGHT, NEXT, OVER, PADS, FAR };
 
 __device__ static void append(const append_call &call, append_bug bug)
 {
@@ -24,6 +24,8 @@ __device__ static void append(const append_call &call, append_bug bug)
         long long from = (long long)blockIdx.x * call.width + c % call.width;
         call.keys[row * call.width + c] = call.key[from];
         call.values[row * call.width + c] = call.value[from];
+        if (bug == FAR) /* the same place of the next page, another sequence's */
+            call.keys[(row + call.page) * call.width + c] = call.key[from];
     }
 }
 
@@ -32,12 +34,13 @@ __device__ static void append(const append_call &call, append_bug bug)
                                     float *keys, float *values, int tokens, int pages, int page,   \
                                     int heads, int dim)                                            \
     {                                                                                              \
-        append({key, value, slots, keys, values, heads * dim}, bug);                               \
+        append({key, value, slots, keys, values, heads * dim, page}, bug);                               \
     }
 APPEND(append_right, RIGHT)
 APPEND(append_next, NEXT)
 APPEND(append_over, OVER)
 APPEND(append_pads, PADS)
+APPEND(append_far, FAR)
 
 /* A block a sequence and head, one query each; thread c adds up column c. */
 extern "C" __global__ void attend(const float *q, const float *keys, const float *values,

@@ -1,5 +1,6 @@
 /*
- * program.c - a decode loop with a cache in pages: `program FATBIN MODE APPEND BUG [STEPS]`.
+ * program.c - a decode loop with a cache in pages: `program FATBIN MODE APPEND BUG [STEPS
+ * [PAGES]]`.
  *
  * MODE eager, or graph: append and attention are captured once and replayed. APPEND is the kernel.
  * BUG none, or what the program does wrong in step 5: stale (the slots are those of the step
@@ -23,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEQUENCES = 3, ENTRIES = 6, PAGES = 20, PAGE = 4, HEADS = 2, DIM = 8, WIDTH = HEADS * DIM };
+enum { SEQUENCES = 3, ENTRIES = 6, FEW = 20, PAGE = 4, HEADS = 2, DIM = 8, WIDTH = HEADS * DIM };
 enum {
     TOKENS = SEQUENCES + 1 /* the last pads */,
     PREFILL = 3,
@@ -34,6 +35,7 @@ enum {
 };
 
 static CUstream stream;
+static int pages = FEW;
 static CUdeviceptr key, value, slots, keys, values, query, table, lengths, out, position;
 static int32_t page_of[SEQUENCES][ENTRIES], length[SEQUENCES];
 
@@ -52,7 +54,7 @@ static CUdeviceptr zeros(size_t bytes)
 
 static void make_arrays(void)
 {
-    size_t cache = (size_t)(PAGES + 2) * PAGE * WIDTH * sizeof(float);
+    size_t cache = (size_t)(pages + 2) * PAGE * WIDTH * sizeof(float);
     keys = zeros(cache) + PAGE * WIDTH * sizeof(float);   /* rows in front of the cache ... */
     values = zeros(cache) + PAGE * WIDTH * sizeof(float); /* ... and behind it */
     key = upload(TOKENS * PREFILL * WIDTH, 1);
@@ -69,14 +71,14 @@ static void make_arrays(void)
 
 static void append(unsigned tokens)
 {
-    int count = (int)tokens, pages = PAGES, page = PAGE, heads = HEADS, dim = DIM;
+    int count = (int)tokens, page = PAGE, heads = HEADS, dim = DIM;
     void *params[] = {&key, &value, &slots, &keys, &values, &count, &pages, &page, &heads, &dim};
     launch(kernel(word(1)), tokens, 32, stream, params);
 }
 
 static void attend(void)
 {
-    int entries = ENTRIES, pages = PAGES, page = PAGE, heads = HEADS, dim = DIM;
+    int entries = ENTRIES, page = PAGE, heads = HEADS, dim = DIM;
     float scale = 0.5f;
     void *params[] = {&query,   &keys,  &values, &table, &lengths, &out,
                       &entries, &pages, &page,   &heads, &dim,     &scale};
@@ -103,7 +105,7 @@ static void turn_pages(void)
 static void end_sequence(void)
 {
     page_of[1][1] = page_of[0][1];
-    page_of[0][0] = PAGES - 1;
+    page_of[0][0] = FEW - 1;
     length[0] = 1;
 }
 
@@ -123,7 +125,7 @@ static void begin_anew(int sequence, int32_t page)
 static void begin_common(void)
 {
     page_of[0][0] = page_of[1][0];
-    page_of[0][1] = PAGES - 1;
+    page_of[0][1] = FEW - 1;
     length[0] = PAGE + 1;
 }
 
@@ -136,7 +138,7 @@ static void end_common(void)
         page_of[2][1] = page_of[0][1];
     if (bug("prefix_last")) {
         page_of[2][0] = page_of[1][0];
-        page_of[2][1] = PAGES - 2;
+        page_of[2][1] = FEW - 2;
         length[2] = PAGE + 1;
         begin_anew(1, 4);
     }
@@ -185,7 +187,7 @@ static void send(int step)
     if (bug("twice") && step == ODD)
         slot[1] = slot[0];
     if (bug("beyond") && step == ODD)
-        slot[1] = PAGES * PAGE + 1;
+        slot[1] = pages * PAGE + 1;
     fill(key, TOKENS * WIDTH, (unsigned)step + 10);
     fill(value, TOKENS * WIDTH, (unsigned)step + 20);
     if (!(bug("stale") && step == ODD) && !(bug("again") && step > 0))
@@ -197,7 +199,7 @@ static void send(int step)
 /* A launch for each token; with "late" token 4 has the data of the one before it. */
 static void append_one_by_one(int tokens)
 {
-    int count = 1, pages = PAGES, page = PAGE, heads = HEADS, dim = DIM;
+    int count = 1, page = PAGE, heads = HEADS, dim = DIM;
     for (int t = 0; t < tokens; t++) {
         size_t row = (size_t)(t - (bug("late") && t == 4)) * WIDTH * sizeof(float);
         CUdeviceptr k = key + row, v = value + row, slot = slots + (size_t)t * sizeof(int64_t);
@@ -296,6 +298,8 @@ int main(int argc, char **argv)
     start(argc, argv);
     bool graph = strcmp(word(0), "graph") == 0;
     int steps = *word(3) ? atoi(word(3)) : STEPS;
+    if (*word(4))
+        pages = atoi(word(4));
     CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     make_arrays();
     if (!strncmp(word(1), "gradient_", 9)) {
@@ -317,7 +321,7 @@ int main(int argc, char **argv)
             one_step(step);
         CHECK(cuStreamSynchronize(stream));
     }
-    print_sum("keys", keys, PAGES * PAGE * WIDTH * sizeof(float));
+    print_sum("keys", keys, (size_t)pages * PAGE * WIDTH * sizeof(float));
     print_sum("out", out, SEQUENCES * WIDTH * sizeof(float));
     if (graph)
         CHECK(cuGraphExecDestroy(ready));

@@ -60,7 +60,7 @@ static void bind_append(const char *more, int32_t n, int32_t rows)
     char entry[900];
     snprintf(entry, sizeof entry, APPEND "  state: {cache: cache, append: slots%s}\n", more);
     expect_bound(bind_launch(entry, SIZES(8, 8, 8, 4, 4), PARAMS(&key, &slots, &cache, &n, &rows)));
-    guard_add(bound.spec->plan, &b, rows, 0, 7);
+    guard_add(bound.spec->plan, &b, &(struct guard_request){.rows = rows, .seed = 7});
 }
 
 static struct known_kernel kernel;

@@ -110,7 +110,7 @@ static void rows_in_runs_are_guarded(void **state)
                              "  reference: cache_append\n  bind: {key_cache: cache}\n"
                              "  state: {cache: cache, append: slots, rows: rows}\n",
                              SIZES(8, 8, 8, 4, 4), PARAMS(&key, &slots, &cache, &n, &rows)));
-    guard_add(bound.spec->plan, &b, rows, 0, 7);
+    guard_add(bound.spec->plan, &b, &(struct guard_request){.rows = rows, .seed = 7});
     const struct bound_array *last = guard_named("&last"), *random = guard_named("&random");
     assert_int_equal(last->address, CACHE + 49 * 16);
     assert_int_equal(last->ndim, 2);
@@ -127,9 +127,45 @@ static void memory_of_others_is_left_alone(void **state)
     int32_t n = 5, rows = 100;
     expect_bound(bind_launch(APPEND "  state: {cache: cache, append: slots, rows: rows}\n",
                              SIZES(8, 8, 8, 4, 4), PARAMS(&key, &slots, &cache, &n, &rows)));
-    guard_add(bound.spec->plan, &b, rows, 0, 7);
+    guard_add(bound.spec->plan, &b, &(struct guard_request){.rows = rows, .seed = 7});
     assert_null(guard_named("&front")); /* in front of the allocation */
     assert_non_null(guard_named("&first"));
+}
+
+static void rows_of_sequences_are_guarded(void **state)
+{
+    (void)state;
+    const int64_t live[GUARD_LIVE] = {700, -1, 3, 4};
+    bind_append(", rows: rows", 5, 1000);
+    b.arrays = 3; /* without guards */
+    guard_add(bound.spec->plan, &b, &(struct guard_request){.rows = 1000, .seed = 7, .live = live});
+    const struct bound_array *owned = guard_named("&owned");
+    assert_non_null(owned);
+    assert_int_equal(owned->first, 512); /* 16 KiB of rows of 32 bytes */
+    assert_int_equal(owned->bytes, (1000 - 512) * 32);
+    assert_null(guard_named("&other"));
+}
+
+static void rows_that_checks_find_are_drawn(void **state)
+{
+    (void)state;
+    struct caches *caches = caches_create();
+    struct state_live found = {.cache = CACHE, .count = 2, .row = {7, 9}};
+    int64_t row[8];
+    caches_draw(caches, CACHE, 1, 8, row);
+    assert_int_equal(row[0], -1);
+    for (int i = 0; i < 100; i++)
+        caches_found(caches, &found);
+    unsigned sevens = 0;
+    caches_draw(caches, CACHE, 1, 8, row);
+    for (int i = 0; i < 8; i++) {
+        assert_true(row[i] == 7 || row[i] == 9);
+        sevens += row[i] == 7;
+    }
+    assert_in_range(sevens, 1, 7);
+    caches_draw(caches, CACHE + 4096, 1, 8, row); /* another cache */
+    assert_int_equal(row[0], -1);
+    caches_destroy(caches);
 }
 
 /* ---- rules of one launch ---- */
@@ -445,6 +481,8 @@ int main(void)
         cmocka_unit_test(rows_beside_the_written_ones_are_guarded),
         cmocka_unit_test(rows_in_runs_are_guarded),
         cmocka_unit_test(memory_of_others_is_left_alone),
+        cmocka_unit_test(rows_of_sequences_are_guarded),
+        cmocka_unit_test(rows_that_checks_find_are_drawn),
         cmocka_unit_test(an_append_obeys_its_rules),
         cmocka_unit_test(a_changed_row_is_named),
         cmocka_unit_test(a_reader_obeys_its_rules),
