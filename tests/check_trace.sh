@@ -74,6 +74,43 @@ assert {\"(graph launch)\", \"norm_right\"} <= names and None not in names, name
     ok 'cuvet trace --layers: no number' gives 2 'expects a number from 1 to 4096, not 0' "$cuvet" trace --layers 0 "$scratch/both"
     ok 'cuvet trace --layers: not with --layer' gives 2 'does not go with --layers' \
         "$cuvet" trace --layers 3 --layer x "$scratch/both"
+    # A model of 4 layers, 3 steps: two norms a layer and a last one, an embedding a step.
+    # model FOLDER PREFIX TEMPLATE EDIT: its launches, as lines like TEMPLATE.
+    model() {
+        rm -rf "${scratch:?}/$1" && mkdir "$scratch/$1" && python3 - "$scratch/$3" "$scratch/$1/$2-x.jsonl" "$4" <<'END'
+import glob, json, sys
+source, target, edit = sys.argv[1:]
+lines = [json.loads(x) for x in open(glob.glob(source)[0], encoding="utf-8")]
+first = next(i for i, x in enumerate(lines) if x["event"] in ("launch", "digest"))
+step = ["embed"] + ["norm", "attend", "norm", "mlp"] * 4 + ["norm"]
+with open(target, "w", encoding="utf-8") as out:
+    for line in lines[:first]:
+        out.write(json.dumps(line) + "\n")
+    seen = {}
+    for n, kernel in enumerate(step * 3):
+        line = dict(lines[first], n=n, sequence=n, kernel=kernel, label=kernel, launch=seen.get(kernel, 0))
+        line["executed"] = line["launch"]
+        seen[kernel] = line["launch"] + 1
+        if "output" in line and n == len(step) + 11:  # the second norm of layer 2 in the second step
+            line["output"] = edit
+        out.write(json.dumps(line) + "\n")
+    for line in lines[first + 6:] if lines[first]["event"] == "launch" else []:
+        out.write(json.dumps(line) + "\n")
+END
+    }
+    model order trace 'both/trace-*.jsonl' ''
+    ok 'cuvet trace --layers: kernels that are not launched once a layer have none' gives 0 '^  \(no layer\) +30 ' \
+        "$cuvet" trace --layers 4 "$scratch/order"
+    ok 'cuvet trace --layers: and are named' gives 0 '2 kernels are not launched once a layer, the first is embed with 3' \
+        "$cuvet" trace --layers 4 "$scratch/order"
+    ok 'cuvet trace --layers: the others have theirs' gives 0 '^  3 +6 ' "$cuvet" trace --layers 4 "$scratch/order"
+    ok 'cuvet trace --begins: all but those before the first' gives 0 '^  \(no layer\) +2 ' \
+        "$cuvet" trace --layers 4 --begins '^att' "$scratch/order"
+    ok 'cuvet trace --begins: a layer is all behind its beginning' gives 0 '^  2 +12 ' \
+        "$cuvet" trace --layers 4 --begins '^att' "$scratch/order"
+    ok 'cuvet trace --begins: no such kernel' gives 0 'no kernel is launched whose name --begins matches' \
+        "$cuvet" trace --layers 4 --begins nothing "$scratch/order"
+    ok 'cuvet trace --begins: not alone' gives 2 'begins needs --layers N' "$cuvet" trace --begins x "$scratch/order"
     ok 'cuvet trace --layer' gives 0 '^  right +6' "$cuvet" trace --layer 'norm_([a-z]+)' "$scratch/both"
     ok 'cuvet trace --by range' gives 0 'no range' "$cuvet" trace --by range "$scratch/both"
     # shellcheck disable=SC2016
@@ -139,6 +176,16 @@ END
         "$cuvet" diff --layer 'layer([0-9]+)' "$scratch/caused" "$scratch/ranges"
     ok 'diff --layers: by the order of launches' gives 3 'first layer that differs: 2, by other outputs' \
         "$cuvet" diff --layers 3 "$scratch/one" "$scratch/caused"
+    model order_one journal 'one/journal-*.jsonl' 0000000000000000
+    model order_two journal 'one/journal-*.jsonl' 1111111111111111
+    ok 'diff --layers: a kernel that is launched twice a layer has none' gives 3 'first layer that differs: \(no layer\), by' \
+        "$cuvet" diff --layers 4 "$scratch/order_one" "$scratch/order_two"
+    ok 'diff --layers: and is named' gives 3 '2 kernels are not launched once a layer' \
+        "$cuvet" diff --layers 4 "$scratch/order_one" "$scratch/order_two"
+    ok 'diff --begins: its layer' gives 3 'first layer that differs: 2, by other outputs of norm' \
+        "$cuvet" diff --layers 4 --begins attend "$scratch/order_one" "$scratch/order_two"
+    ok 'diff --begins: of chosen kernels' gives 3 'first layer that differs: 2, by other outputs of norm' \
+        "$cuvet" diff --layers 4 --begins attend --kernel norm "$scratch/order_one" "$scratch/order_two"
     ok 'diff --layer: equal runs name none' gives 0 'the runs are equal' \
         "$cuvet" diff --layer 'layer([0-9]+)' "$scratch/ranges" "$scratch/two"
     ok 'diff --layers: no number' gives 2 'expects a number from 1 to 4096, not none' \

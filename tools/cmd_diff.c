@@ -22,6 +22,7 @@
 #include "tools/report/aligned.h"
 #include "tools/report/alone.h"
 #include "tools/report/digests.h"
+#include "tools/report/layer_order.h"
 #include "tools/report/layers.h"
 #include "tools/report/processes.h"
 #include "tools/report/slots.h"
@@ -58,8 +59,8 @@ struct diff {
         uint32_t count;
     } kernels, layers;
     struct layers names; /* of layers */
-    uint64_t every;      /* layers of a model whose kernels run once in each; 0: not given */
-    bool ranks;          /* one process of each run is held against one of the other */
+    struct layer_order order;
+    bool ranks; /* one process of each run is held against one of the other */
     uint32_t rank[2];
     struct processes processes[2];
     struct only {
@@ -75,14 +76,15 @@ struct diff {
 };
 
 static const char usage[] =
-    "usage: cuvet diff [--json] [--layer REGEX | --layers N] [--ranks A,B] [--kernel REGEX]\n"
-    "                  [--align | --slots] RUN_A RUN_B\n"
+    "usage: cuvet diff [--json] [--layer REGEX | --layers N [--begins REGEX]] [--ranks A,B]\n"
+    "                  [--kernel REGEX] [--align | --slots] RUN_A RUN_B\n"
     "  RUN_A, RUN_B   folders of journals (CUVET_REPORT, or -o of cuvet "
     "run), or journals, of runs\n"
     "                 with CUVET_DIGEST=1\n"
     "  --layer REGEX  what names a layer in a launch's NVTX range, its label "
     "or its kernel\n"
     "  --layers N     launch L of a kernel is of layer L modulo N\n"
+    "  --begins REGEX with --layers: a layer begins at each launch of a kernel that it matches\n"
     "  --ranks A,B    process A of the first run against process B of the second, which may be the "
     "same\n"
     "  --kernel REGEX launches of kernels whose name or label it matches\n"
@@ -148,9 +150,13 @@ static void name_layer(const struct diff *diff, const struct digest_line *line,
                        char layer[LAYER_BYTES])
 {
     const char *const texts[] = {line->range, line->label, line->kernel};
-    if (diff->every)
-        snprintf(layer, LAYER_BYTES, "%" PRIu64, line->number % diff->every);
-    else if (!layers_find(&diff->names, texts, layer))
+    int64_t number = -1;
+    if (diff->order.every)
+        number = layer_order_find(&diff->order, line->process, line->sequence, line->kernel,
+                                  line->number);
+    if (number >= 0)
+        snprintf(layer, LAYER_BYTES, "%" PRId64, number);
+    else if (diff->order.every || !layers_find(&diff->names, texts, layer))
         snprintf(layer, LAYER_BYTES, "(no layer)");
 }
 
@@ -204,7 +210,7 @@ static void compare(struct diff *diff, const struct digest_line *line, const str
     bool inputs = other->input != line->input, outputs = !inputs && other->output != line->output;
     *(inputs ? &diff->inputs : outputs ? &diff->outputs : &diff->equal) += 1;
     add_row(&diff->kernels, line->kernel, line, other);
-    if (diff->every || diff->names.compiled) {
+    if (diff->order.every || diff->names.compiled) {
         name_layer(diff, line, layer);
         add_row(&diff->layers, layer, line, other);
     }
@@ -396,7 +402,7 @@ static void put_json(const struct diff *diff)
     put_json_parting(&json, diff, "first_other_output", &diff->output);
     put_json_parting(&json, diff, "first_other_input", &diff->input);
     put_json_rows(&json, "kernels", "kernel", &diff->kernels);
-    if (diff->every || diff->names.compiled)
+    if (diff->order.every || diff->names.compiled)
         put_json_rows(&json, "layers", "layer", &diff->layers);
     if (diff->align)
         alone_json(&diff->alone, &json);
@@ -435,19 +441,16 @@ static int take_kernel(struct diff *diff)
 static int take_option(struct diff *diff, int option, const char *word)
 {
     struct error err = {{0}};
-    char *end = NULL;
     if (option == 'l')
         return layers_compile(&diff->names, optarg, &err) ? wrong(err.text, "") : 0;
     if (option == 'r')
         return take_ranks(diff);
     if (option == 'k')
         return take_kernel(diff);
-    if (option == 'n') {
-        diff->every = strtoull(optarg, &end, 10);
-        return *end || diff->every == 0 || diff->every > KERNELS
-                   ? wrong("--layers expects a number from 1 to 4096, not ", optarg)
-                   : 0;
-    }
+    if (option == 'n')
+        return layer_order_number(&diff->order, optarg, &err) ? wrong(err.text, "") : 0;
+    if (option == 'b')
+        return layer_order_begins(&diff->order, optarg, &err) ? wrong(err.text, "") : 0;
     diff->json |= option == 'j';
     diff->slots |= option == 's';
     diff->align |= option == 'a';
@@ -457,15 +460,12 @@ static int take_option(struct diff *diff, int option, const char *word)
 /* 0, an exit status, or -1: help was given. */
 static int parse(struct diff *diff, int argc, char **argv)
 {
-    static const struct option options[] = {{"json", no_argument, NULL, 'j'},
-                                            {"slots", no_argument, NULL, 's'},
-                                            {"layer", required_argument, NULL, 'l'},
-                                            {"layers", required_argument, NULL, 'n'},
-                                            {"ranks", required_argument, NULL, 'r'},
-                                            {"kernel", required_argument, NULL, 'k'},
-                                            {"align", no_argument, NULL, 'a'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
+    static const struct option options[] = {
+        {"json", no_argument, NULL, 'j'},         {"slots", no_argument, NULL, 's'},
+        {"layer", required_argument, NULL, 'l'},  {"layers", required_argument, NULL, 'n'},
+        {"begins", required_argument, NULL, 'b'}, {"ranks", required_argument, NULL, 'r'},
+        {"kernel", required_argument, NULL, 'k'}, {"align", no_argument, NULL, 'a'},
+        {"help", no_argument, NULL, 'h'},         {0}};
     int option;
     optind = 0;
     opterr = 0;
@@ -478,6 +478,8 @@ static int parse(struct diff *diff, int argc, char **argv)
         if (result)
             return result;
     }
+    if (diff->order.begins && !diff->order.every)
+        return wrong("--begins needs --layers N", "");
     if (diff->align && diff->slots)
         return wrong("--align does not go with --slots", "");
     return argc - optind == 2 ? 0 : wrong("expected two runs", "");
@@ -515,12 +517,34 @@ static enum status none_in_common(const struct diff *diff, struct error *err)
                      "CUVET_BUDGET=off, or the same CUVET_SEED");
 }
 
+static enum status add_order(void *user, const struct digest_line *line, struct error *err)
+{
+    struct diff *diff = user;
+    const char *const names[] = {line->kernel, line->label};
+    if (diff->ranks && line->process != diff->rank[0])
+        return STATUS_OK;
+    return layer_order_add(&diff->order, line->process, line->sequence, names, err);
+}
+
+/* Reads both runs. */
+static enum status read_runs(struct diff *diff, const char *first, const char *second,
+                             struct error *err)
+{
+    char note[LAYER_NAME + 256];
+    enum status status = STATUS_OK;
+    if (diff->order.every)
+        status = digests_read(first, add_order, diff, err);
+    if (!status && layer_order_settle(&diff->order, note, sizeof note))
+        fprintf(stderr, "cuvet diff: %s\n", PRINTABLE(note));
+    if (!status)
+        status = digests_read(second, add_second, diff, err);
+    return status ? status : digests_read(first, add_first, diff, err);
+}
+
 static int show(struct diff *diff, const char *first, const char *second)
 {
     struct error err = {{0}};
-    enum status status = digests_read(second, add_second, diff, &err);
-    if (!status)
-        status = digests_read(first, add_first, diff, &err);
+    enum status status = read_runs(diff, first, second, &err);
     if (!status && diff->align)
         status = aligned_visit(&diff->aligned[0], &diff->aligned[1], compare_aligned, diff, &err);
     if (!status && diff->slots)
@@ -561,6 +585,7 @@ int cmd_diff(int argc, char **argv)
     release(&diff->kernels);
     release(&diff->layers);
     layers_release(&diff->names);
+    layer_order_release(&diff->order);
     if (diff->only.compiled)
         regfree(&diff->only.regex);
     digests_release(&diff->second);

@@ -12,6 +12,7 @@
 #include "text/json_out.h"
 #include "text/printable.h"
 #include "tools/cmd.h"
+#include "tools/report/layer_order.h"
 #include "tools/report/layers.h"
 #include "tools/report/trace_rows.h"
 #include "tools/report/whole_file.h"
@@ -19,15 +20,14 @@
 enum { EXIT_OURS = 1, EXIT_INPUT = 2, NAME_WIDTH = 60 };
 enum by { BY_KERNEL, BY_RANGE, BY_LAYER };
 enum format { FORMAT_TEXT, FORMAT_JSON, FORMAT_CHROME };
-enum { MOST_LAYERS = 4096 };
 
 struct view {
     enum by by;
     enum format format;
     const char *pattern; /* of layers; NULL: none */
     struct layers layers;
-    unsigned long every;       /* layers of a model whose kernels run once in each; 0: not given */
-    struct trace_rows *counts; /* with `every`: launches of each kernel so far in the file */
+    struct layer_order order;
+    struct trace_rows *counts; /* by order: launches of each kernel so far in the file */
     const char *output;
     FILE *file;
     unsigned rows_shown;
@@ -45,6 +45,8 @@ static const char usage[] =
     "group,\n"
     "                       or the whole match (extended regular expression); implies --by layer\n"
     "      --layers N           by layer, where launch L of a kernel is of layer L modulo N\n"
+    "      --begins REGEX   with --layers: a layer begins at each launch of a kernel that it "
+    "matches\n"
     "  -n, --rows N         rows that are printed (40); 0: all\n"
     "  -f, --format FORMAT  text, json, or chrome for Perfetto and chrome://tracing\n"
     "      --json           the same as --format json\n"
@@ -69,11 +71,13 @@ static int word_of(const char *const *words, const char *word)
 static int compile_layer(struct view *view)
 {
     struct error err = {{0}};
+    if (view->order.begins && !view->order.every)
+        return wrong("--begins needs --layers N", "");
     if (!view->pattern)
-        return view->by == BY_LAYER && !view->every
+        return view->by == BY_LAYER && !view->order.every
                    ? wrong("--by layer needs --layer REGEX or --layers N", "")
                    : 0;
-    if (view->every)
+    if (view->order.every)
         return wrong("--layer does not go with --layers", "");
     if (layers_compile(&view->layers, view->pattern, &err))
         return wrong(err.text, "");
@@ -83,18 +87,16 @@ static int compile_layer(struct view *view)
 
 static int take_layers(struct view *view)
 {
-    char *end = NULL;
+    struct error err = {{0}};
     view->by = BY_LAYER;
-    view->every = strtoul(optarg, &end, 10);
-    return *end || view->every == 0 || view->every > MOST_LAYERS
-               ? wrong("--layers expects a number from 1 to 4096, not ", optarg)
-               : 0;
+    return layer_order_number(&view->order, optarg, &err) ? wrong(err.text, "") : 0;
 }
 
 static int take_option(struct view *view, int option)
 {
     static const char *const bys[] = {"kernel", "range", "layer", NULL};
     static const char *const forms[] = {"text", "json", "chrome", NULL};
+    struct error err = {{0}};
     char *end = NULL;
     int found = 0;
     switch (option) {
@@ -107,6 +109,8 @@ static int take_option(struct view *view, int option)
         return 0;
     case 'm':
         return take_layers(view);
+    case 'g':
+        return layer_order_begins(&view->order, optarg, &err) ? wrong(err.text, "") : 0;
     case 'f':
         found = word_of(forms, optarg);
         view->format = (enum format)found;
@@ -129,15 +133,12 @@ static int take_option(struct view *view, int option)
 /* 0, an exit status, or -1: help was given. */
 static int parse(struct view *view, int argc, char **argv)
 {
-    static const struct option options[] = {{"by", required_argument, NULL, 'b'},
-                                            {"layer", required_argument, NULL, 'l'},
-                                            {"layers", required_argument, NULL, 'm'},
-                                            {"rows", required_argument, NULL, 'n'},
-                                            {"format", required_argument, NULL, 'f'},
-                                            {"output", required_argument, NULL, 'o'},
-                                            {"json", no_argument, NULL, 'j'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
+    static const struct option options[] = {
+        {"by", required_argument, NULL, 'b'},     {"layer", required_argument, NULL, 'l'},
+        {"layers", required_argument, NULL, 'm'}, {"begins", required_argument, NULL, 'g'},
+        {"rows", required_argument, NULL, 'n'},   {"format", required_argument, NULL, 'f'},
+        {"output", required_argument, NULL, 'o'}, {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},         {0}};
     int option, result = 0;
     optind = 0;
     opterr = 0;
@@ -163,8 +164,8 @@ static int parse(struct view *view, int argc, char **argv)
 static bool new_counts(struct view *view)
 {
     trace_rows_destroy(view->counts);
-    view->counts = view->every ? trace_rows_create() : NULL;
-    return view->counts || !view->every;
+    view->counts = view->order.every ? trace_rows_create() : NULL;
+    return view->counts || !view->order.every;
 }
 
 static const char *kernel_of(const struct trace_line *line)
@@ -174,14 +175,18 @@ static const char *kernel_of(const struct trace_line *line)
     return strcmp(line->mode, "graph") == 0 ? "(graph launch)" : "(unknown kernel)";
 }
 
-/* By the number of launches of the kernel before this one. */
+/* By the launches before this one. */
 static const char *layer_by_order(const struct view *view, const struct trace_line *line,
                                   char layer[LAYER_BYTES])
 {
     struct trace_row *row = line->kernel ? trace_rows_find(view->counts, line->kernel) : NULL;
     if (!row || row == &view->counts->others)
         return "(no layer)";
-    snprintf(layer, LAYER_BYTES, "%" PRIu64, row->launches++ % view->every);
+    int64_t number =
+        layer_order_find(&view->order, view->files, line->n, line->kernel, row->launches++);
+    if (number < 0)
+        return "(no layer)";
+    snprintf(layer, LAYER_BYTES, "%" PRId64, number);
     return layer;
 }
 
@@ -190,7 +195,7 @@ static const char *name_of(const struct view *view, const struct trace_line *lin
 {
     if (view->by == BY_RANGE)
         return line->range ? line->range : "(no range)";
-    if (view->every)
+    if (view->order.every)
         return layer_by_order(view, line, layer);
     if (view->by == BY_LAYER) {
         const char *const texts[] = {line->range, line->label, line->kernel};
@@ -383,6 +388,28 @@ static void put_event(struct view *view, const struct trace_process *process,
 
 /* ---- reading ---- */
 
+static enum status add_order(void *user, const struct trace_process *process,
+                             const struct trace_line *line, struct error *err)
+{
+    struct view *view = user;
+    const char *const names[] = {line->kernel, line->label};
+    (void)process;
+    return layer_order_add(&view->order, view->files, line->n, names, err);
+}
+
+static enum status read_order(struct view *view, const struct lines_files *files, struct error *err)
+{
+    char note[LAYER_NAME + 256];
+    struct trace_process process;
+    enum status status = STATUS_OK;
+    for (view->files = 0; !status && view->files < files->count; view->files++)
+        status = trace_lines_read(files->path[view->files], add_order, view, &process, err);
+    view->files = 0;
+    if (!status && layer_order_settle(&view->order, note, sizeof note))
+        fprintf(stderr, "cuvet trace: %s\n", PRINTABLE(note));
+    return status;
+}
+
 static enum status read_all(struct view *view, const struct lines_files *files, struct error *err)
 {
     enum status status = STATUS_OK;
@@ -414,6 +441,8 @@ static enum status run(struct view *view, int argc, char **argv, struct error *e
                       "%s holds no trace: expected files trace-*.jsonl, which CUVET_TRACE=1 or "
                       "CUVET_MODE=trace writes into the folder of CUVET_REPORT",
                       argv[optind]);
+    if (!status && view->order.every)
+        status = read_order(view, &files, err);
     if (!status)
         status = read_all(view, &files, err);
     trace_rows_sort(view->rows);
@@ -460,6 +489,7 @@ int cmd_trace(int argc, char **argv)
     if (!result)
         result = show(&view, argc, argv);
     layers_release(&view.layers);
+    layer_order_release(&view.order);
     trace_rows_destroy(view.rows);
     trace_rows_destroy(view.counts);
     json_out_release(&view.json);

@@ -1,0 +1,199 @@
+#include "tools/report/layer_order.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum status layer_order_number(struct layer_order *order, const char *text, struct error *err)
+{
+    char *end = NULL;
+    order->every = strtoull(text, &end, 10);
+    return *end || order->every == 0 || order->every > LAYER_MOST
+               ? error_set(err, STATUS_INVALID, "--layers expects a number from 1 to %d, not %.60s",
+                           LAYER_MOST, text)
+               : STATUS_OK;
+}
+
+enum status layer_order_begins(struct layer_order *order, const char *pattern, struct error *err)
+{
+    if (order->begins)
+        regfree(&order->regex);
+    order->begins = !regcomp(&order->regex, pattern, REG_EXTENDED | REG_NOSUB);
+    return order->begins
+               ? STATUS_OK
+               : error_set(err, STATUS_INVALID, "--begins: no regular expression: %.60s", pattern);
+}
+
+void layer_order_release(struct layer_order *order)
+{
+    if (order->begins)
+        regfree(&order->regex);
+    for (uint32_t i = 0; i < order->kernels; i++)
+        free(order->kernel[i].name);
+    free(order->launch);
+    *order = (struct layer_order){0};
+}
+
+/* LAYER_KERNELS: there is none of that name. */
+static uint32_t find_kernel(const struct layer_order *order, const char *name)
+{
+    for (uint32_t i = 0; i < order->kernels; i++) {
+        if (strcmp(order->kernel[i].name, name) == 0)
+            return i;
+    }
+    return LAYER_KERNELS;
+}
+
+static uint32_t kernel_of(struct layer_order *order, const char *name)
+{
+    uint32_t found = find_kernel(order, name);
+    if (found < LAYER_KERNELS || order->kernels == LAYER_KERNELS ||
+        !(order->kernel[order->kernels].name = strdup(name)))
+        return found;
+    return order->kernels++;
+}
+
+static bool matches(const struct layer_order *order, const char *const names[2])
+{
+    for (int i = 0; i < 2; i++) {
+        if (names[i] && regexec(&order->regex, names[i], 0, NULL, 0) == 0)
+            return true;
+    }
+    return false;
+}
+
+enum status layer_order_add(struct layer_order *order, uint64_t process, uint64_t sequence,
+                            const char *const names[2], struct error *err)
+{
+    if (!names[0] || (order->begins && !matches(order, names)))
+        return STATUS_OK;
+    uint32_t kernel = kernel_of(order, names[0]);
+    if (kernel == LAYER_KERNELS)
+        return STATUS_OK;
+    if (order->count == order->capacity) {
+        size_t capacity = order->capacity ? 2 * order->capacity : 1024;
+        void *launch = realloc(order->launch, capacity * sizeof(*order->launch));
+        if (!launch)
+            return error_set(err, STATUS_NO_MEMORY, "no memory for the order of launches");
+        order->launch = launch;
+        order->capacity = capacity;
+    }
+    order->launch[order->count++] = (struct layer_launch){process, sequence, kernel};
+    order->kernel[kernel].launches++;
+    return STATUS_OK;
+}
+
+static int by_place(const void *left, const void *right)
+{
+    const struct layer_launch *a = left, *b = right;
+    if (a->process != b->process)
+        return a->process < b->process ? -1 : 1;
+    return a->sequence < b->sequence ? -1 : a->sequence > b->sequence;
+}
+
+/* The number of launches that most kernels have; of several such numbers each counts. */
+static unsigned share(const struct layer_order *order, uint64_t launches)
+{
+    unsigned kernels = 0;
+    for (uint32_t i = 0; i < order->kernels; i++)
+        kernels += order->kernel[i].launches == launches;
+    return kernels;
+}
+
+/* Holds the launches of each kernel against those of kernel `by`. */
+static void judge_by(struct layer_order *order, uint32_t by)
+{
+    uint64_t *seen = calloc(3 * (size_t)order->kernels, sizeof(*seen)), passed = 1, process = 0;
+    uint64_t *once = seen + order->kernels, *more = once + order->kernels;
+    for (size_t i = 0; seen && i < order->count; i++) {
+        uint32_t k = order->launch[i].kernel;
+        if (i == 0 || order->launch[i].process != process)
+            memset(seen, 0, order->kernels * sizeof(*seen));
+        process = order->launch[i].process;
+        passed += k == by;
+        if (k != by && seen[k]) {
+            order->kernel[k].repeats |= passed == seen[k];
+            once[k] += passed == seen[k] + 1;
+            more[k] += passed > seen[k] + 1;
+        }
+        seen[k] = passed;
+    }
+    for (uint32_t k = 0; seen && k < order->kernels; k++)
+        order->kernel[k].rare |= more[k] > once[k];
+    free(seen);
+}
+
+static bool put_note(const struct layer_order *order, char *text, size_t size)
+{
+    const struct layer_kernel *first = NULL;
+    unsigned kernels = 0;
+    if (order->begins && order->count == 0) {
+        snprintf(text, size,
+                 "no kernel is launched whose name --begins matches: no layer is known");
+        return true;
+    }
+    for (uint32_t i = 0; !order->begins && i < order->kernels; i++) {
+        if (!order->kernel[i].repeats && !order->kernel[i].rare)
+            continue;
+        first = first ? first : &order->kernel[i];
+        kernels++;
+    }
+    if (first)
+        snprintf(text, size,
+                 "%u kernel%s not launched once a layer, the first is %.*s with %" PRIu64
+                 " launches: by --layers alone %s no layer; add --begins REGEX, a kernel that "
+                 "begins a layer",
+                 kernels, kernels == 1 ? " is" : "s are", LAYER_NAME, first->name, first->launches,
+                 kernels == 1 ? "it has" : "they have");
+    return first != NULL;
+}
+
+bool layer_order_settle(struct layer_order *order, char *text, size_t size)
+{
+    unsigned most = 0;
+    if (order->count)
+        qsort(order->launch, order->count, sizeof(*order->launch), by_place);
+    for (uint32_t i = 0; !order->begins && i < order->kernels; i++) {
+        unsigned kernels = share(order, order->kernel[i].launches);
+        most = kernels > most ? kernels : most;
+    }
+    for (uint32_t i = 0, judged = 0; !order->begins && i < order->kernels && judged < 16; i++) {
+        if (share(order, order->kernel[i].launches) == most)
+            judge_by(order, i), judged++;
+    }
+    return order->every && put_note(order, text, size);
+}
+
+/* Launches that begin a layer, up to this one. */
+static uint64_t begun(const struct layer_order *order, uint64_t process, uint64_t sequence)
+{
+    const struct layer_launch now = {process, sequence, 0}, first = {process, 0, 0};
+    size_t bound[2];
+    for (int which = 0; which < 2; which++) {
+        size_t low = 0, high = order->count;
+        while (low < high) {
+            size_t middle = (low + high) / 2;
+            int order_of = by_place(&order->launch[middle], which ? &now : &first);
+            if (which ? order_of <= 0 : order_of < 0)
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        bound[which] = low;
+    }
+    return bound[1] - bound[0];
+}
+
+int64_t layer_order_find(const struct layer_order *order, uint64_t process, uint64_t sequence,
+                         const char *kernel, uint64_t number)
+{
+    if (order->begins) {
+        uint64_t layers = begun(order, process, sequence);
+        return layers ? (int64_t)((layers - 1) % order->every) : -1;
+    }
+    uint32_t k = kernel ? find_kernel(order, kernel) : LAYER_KERNELS;
+    if (k == LAYER_KERNELS || order->kernel[k].repeats || order->kernel[k].rare)
+        return -1;
+    return (int64_t)(number % order->every);
+}
