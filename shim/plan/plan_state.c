@@ -217,15 +217,19 @@ static enum status read_state(struct plan_builder *b, const struct yaml_node *no
         status = read_word(b, node, "fresh", answer, &fresh);
     if (!status)
         status = read_word(b, node, "owned", owning, &owned);
-    if (!status && positions && (state->lengths < 0 || state->table < 0))
+    if (!status && positions && state->lengths < 0 && !state->length)
         status = yaml_error(b->err, positions,
-                            "state: 'positions' without 'table' and 'lengths', an array");
+                            "state: 'positions' without 'lengths', of which each ends at one");
     if (!status && positions)
         status = read_name(b, positions, "positions", state);
-    if (!status && owned && (state->table < 0 || shared == SHARED_YES))
+    bool dense = state->table < 0 && (state->lengths >= 0 || state->length);
+    if (!status && owned && ((state->table < 0 && !dense) || shared == SHARED_YES))
         status = yaml_error(b->err, yaml_get(node, "owned"),
-                            "state: 'owned' needs a 'table', of whose pages sequences have none in "
-                            "common or those that begin them ('shared: prefix')");
+                            "state: 'owned' needs 'lengths', or a 'table' of whose pages sequences "
+                            "have none in common or those that begin them ('shared: prefix')");
+    if (!status && owned && dense && shared != SHARED_NO)
+        status = yaml_error(b->err, yaml_get(node, "shared"),
+                            "state: 'shared' beside 'owned' without a 'table'");
     if (!status && owned == OWNED_CACHED && shared != SHARED_PREFIX)
         status = yaml_error(b->err, yaml_get(node, "owned"),
                             "state: 'owned: cached' without 'shared: prefix'");

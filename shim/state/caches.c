@@ -210,12 +210,15 @@ void caches_picked(struct caches *caches, const struct kernel_spec *spec,
             need(caches, flow, NEEDS_APPEND);
         flows |= flow != NULL;
     }
-    if (!writes && !flows)
+    bool owned = cache && !writes && spec->plan->state->owned != OWNED_NO;
+    if (!writes && !flows && !owned)
         return;
     if (writes) {
         need(caches, cache, NEEDS_APPEND);
         need(caches, cache, NEEDS_READER);
     }
+    if (owned) /* an append that no longer comes makes none follow */
+        need(caches, cache, NEEDS_LAST);
     if (atomic_exchange(&caches->watched, WATCHED) <= 0)
         atomic_fetch_add(&passing.draws, 2); /* no launch is passed over by what was noted before */
 }

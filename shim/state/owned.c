@@ -31,7 +31,7 @@ struct reading {
     bool prefix; /* sequences may begin with the same full pages ... */
     bool cached; /* ... which outlive them */
     const struct kernel_spec *spec;
-    uint64_t launch;
+    uint64_t launch, order; /* of its kernel; of all launches */
     struct graph_place graph;
     struct state_moment moment;
     int64_t page, null; /* places in a page; the null page */
@@ -175,6 +175,7 @@ static void keep_reading(struct owned_cache *cache, const struct state_case *of)
     out->cached = of->plan->state->owned == OWNED_CACHED;
     out->spec = check_spec(of->check);
     out->launch = of->check->launch;
+    out->order = of->check->sequence;
     out->graph = of->check->place;
     out->moment = of->check->moment_of_state;
     out->page = of->page;
@@ -204,7 +205,7 @@ static bool eager_between(const struct owned_cache *cache, const struct reading 
 {
     uint64_t wanted = now->moment.appends - last->moment.appends, found = 0;
     if (now->moment.replays != last->moment.replays || now->graph.graph || last->graph.graph ||
-        wanted < 1 || wanted > APPENDS)
+        wanted > APPENDS || (wanted == 0 && last->order >= now->order))
         return false;
     for (int i = 0; i < APPENDS; i++) {
         const struct appended *appended = &cache->appended[i];
@@ -492,7 +493,8 @@ static const struct reading *before(const struct owned_cache *cache, const struc
         bool later =
             !best || last->graph.replay > best->graph.replay ||
             (last->graph.replay == best->graph.replay &&
-             (last->graph.node > best->graph.node || last->moment.appends > best->moment.appends));
+             (last->graph.node > best->graph.node || last->moment.appends > best->moment.appends ||
+              (last->moment.appends == best->moment.appends && last->order > best->order)));
         if (later && between(cache, last, now, rows))
             best = last;
     }

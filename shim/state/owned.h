@@ -7,8 +7,8 @@
  *   reused   a place that a sequence goes on to read was appended again
  *   ahead    a sequence goes on to a place that was not appended
  *
- * A sequence is known by its first page, or where pages are shared by all of them. Silent where not
- * all appends in between were checked.
+ * A sequence is known by its first page, without a table by its number, or where pages are shared
+ * by all of them. Silent where not all appends in between were checked.
  */
 #ifndef STATE_OWNED_H
 #define STATE_OWNED_H

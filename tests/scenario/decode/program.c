@@ -16,7 +16,8 @@
  * goes on by two). serial: the prompt is appended token by token; late: one of them with the data
  * of the token before. again and skips are for append_direct and append_indirect, a cache of one
  * sequence: the position stays, or goes on by two. heads_... is for a cache whose heads lie apart,
- * with attention over it. With gradient_... a sum over micro-steps.
+ * with attention over it; there stops (from step STOP on nothing is appended) and long (a length is
+ * one too large). With gradient_... a sum over micro-steps.
  */
 #include "common/program.h"
 
@@ -31,6 +32,7 @@ enum {
     STEPS = 12,
     ODD = 5,
     LATE = 27,
+    STOP = 45,
     PLACES = 40
 };
 
@@ -231,21 +233,22 @@ static bool is_dense(void)
            !strncmp(word(1), "heads_", 6);
 }
 
-static void append_heads(void)
+static void append_heads(int step)
 {
     int heads = HEADS, places = PLACES, dim = DIM, tokens = 1;
     float scale = 0.5f;
-    launch(kernel(word(1)), HEADS, 32, stream,
-           (void *[]){&key, &slots, &keys, &tokens, &heads, &places, &dim});
+    if (!bug("stops") || step < STOP)
+        launch(kernel(word(1)), HEADS, 32, stream,
+               (void *[]){&key, &slots, &keys, &tokens, &heads, &places, &dim});
     launch(kernel("attend_heads"), HEADS, 32, stream,
            (void *[]){&query, &keys, &lengths, &out, &places, &dim, &scale});
 }
 
-static void append_dense(int place)
+static void append_dense(int place, int step)
 {
     int width = WIDTH, places = PLACES;
     if (!strncmp(word(1), "heads_", 6)) {
-        append_heads();
+        append_heads(step);
         return;
     }
     if (!strcmp(word(1), "append_direct"))
@@ -258,7 +261,7 @@ static void send_dense(int step)
 {
     int32_t place = (int32_t)(bug("skips") && step >= ODD ? step + 1 : step) % PLACES;
     int64_t slot = place;
-    int32_t ahead = place + 1 + (bug("blank") && step == ODD);
+    int32_t ahead = place + 1 + (bug("blank") && step == ODD) + (bug("long") && step == STOP);
     fill(key, WIDTH, (unsigned)step + 10);
     CHECK(cuMemcpyHtoD(lengths, &ahead, sizeof(ahead)));
     if (!(bug("again") && step > 0)) {
@@ -286,7 +289,7 @@ static void accumulate(int steps)
 static void one_step(int step)
 {
     if (is_dense()) {
-        append_dense(bug("again") ? 0 : step % PLACES);
+        append_dense(bug("again") ? 0 : step % PLACES, step);
     } else {
         append(TOKENS);
         attend();

@@ -101,6 +101,19 @@ static void bind_read(const char *more)
                              PARAMS(&q, &k, &table, &lengths, &y, &n, &page, &entries, &pages)));
 }
 
+/* Of one sequence. */
+static inline void bind_dense(int32_t length)
+{
+    uint64_t q = 0x60000, k = CACHE, y = 0x71000;
+    int32_t page = 40;
+    expect_bound(
+        bind_launch("signature: >\n    const f32 q[1][1][2][4], const f32 k[1][length][2][4],"
+                    " f32 y[1][1][2][4], i32 length, i32 page\n  reference: attention\n"
+                    "  bind: {v: k, scale: 1, keys: length}\n"
+                    "  state: {cache: k, lengths: length, page: page, owned: yes}\n",
+                    SIZES(8, 8, 8, 4, 4), PARAMS(&q, &k, &y, &length, &page)));
+}
+
 /* ---- launches in a row ---- */
 
 static struct history *history;
@@ -115,6 +128,7 @@ static const char *next(uint64_t appends, uint64_t replays, int64_t replay, uint
     view.input[0].bytes = &data;
     view.input[0].size = 1;
     check.signature = 1;
+    check.sequence++;
     check.moment_of_state =
         (struct state_moment){.cache = CACHE, .appends = appends, .replays = replays};
     check.place = (struct graph_place){0};

@@ -202,6 +202,24 @@ static void replays_hold_pages_together_in_any_order(void **state)
     assert_non_null(strstr(report.sentence, ", by launch "));
 }
 
+/* Without a table: a place that the length goes on to must have been appended. */
+static void a_dense_cache_must_be_appended_to(void **state)
+{
+    (void)state;
+    static const int32_t lengths[] = {4, 4, 5};
+    bind_append("", 1, 0);
+    view = (struct state_view){.append = ids_of((int64_t[]){3}, 1)};
+    assert_null(next(7, 1, -1, 0));
+    for (int i = 0; i < 3; i++) {
+        bind_dense(lengths[i]);
+        view = (struct state_view){.inputs = 0};
+        const char *rule = next(8, 1, -1, 0);
+        assert_int_equal(rule != NULL, i == 2);
+    }
+    assert_string_equal(report.rule, "ahead");
+    assert_non_null(strstr(report.sentence, "sequence 0 goes on from length 4 to 5"));
+}
+
 /* With `owned` the launches append, reader, append, reader are checked. */
 static void the_reader_behind_the_next_append_follows(void **state)
 {
@@ -248,6 +266,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(another_sequence_may_have_more_pages, open_history,
                                         close_history),
         cmocka_unit_test_setup_teardown(replays_hold_pages_together_in_any_order, open_history,
+                                        close_history),
+        cmocka_unit_test_setup_teardown(a_dense_cache_must_be_appended_to, open_history,
                                         close_history),
         cmocka_unit_test(the_reader_behind_the_next_append_follows),
     };

@@ -29,7 +29,7 @@ static void nonsense_is_refused(void **state)
     entry_refused(APPEND "  position: {step: 1}\n", "'position' has no 'of'");
     entry_refused(APPEND "  position: cache\n", "position: 'cache' is no const array");
     entry_refused(APPEND "  state: {cache: cache, positions: decode}\n",
-                  "state: 'positions' without 'table' and 'lengths', an array");
+                  "state: 'positions' without 'lengths', of which each ends at one");
     entry_refused(READ "  state: {cache: k, table: table, lengths: lengths, positions: a}\n"
                        "  position: {of: lengths, as: a}\n",
                   "'as' beside 'positions' of the same entry");
@@ -46,13 +46,16 @@ static void nonsense_is_refused(void **state)
                   "'table' without 'lengths', how much of it is read");
     entry_refused(READ "  state: {cache: k, table: table, lengths: lengths, shared: perhaps}\n",
                   "'shared' is 'perhaps'; expected no, prefix or yes");
-    entry_refused(READ "  state: {cache: k, table: table, lengths: lengths, shared: yes, "
-                       "owned: yes}\n",
-                  "'owned' needs a 'table', of whose pages sequences have none in common");
+    entry_refused(
+        READ "  state: {cache: k, table: table, lengths: lengths, shared: yes, "
+             "owned: yes}\n",
+        "'owned' needs 'lengths', or a 'table' of whose pages sequences have none in common");
     entry_refused(READ "  state: {cache: k, table: table, lengths: lengths, owned: cached}\n",
                   "'owned: cached' without 'shared: prefix'");
     entry_refused(APPEND "  state: {cache: cache, append: slots, owned: yes}\n",
-                  "'owned' needs a 'table'");
+                  "'owned' needs 'lengths'");
+    entry_refused(READ "  state: {cache: k, lengths: lengths, shared: prefix, owned: yes}\n",
+                  "'shared' beside 'owned' without a 'table'");
     entry_refused(CSR "  state: {cache: k, table: {indices: pages}}\n", "without 'indptr'");
     entry_refused(CSR "  state: {cache: k, table: {indptr: starts}}\n", "without 'indices'");
     entry_refused(CSR "  state: {cache: k, table: {indptr: q, indices: pages}}\n",
