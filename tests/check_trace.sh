@@ -75,8 +75,8 @@ assert {\"(graph launch)\", \"norm_right\"} <= names and None not in names, name
     ok 'cuvet trace --layers: not with --layer' gives 2 'does not go with --layers' \
         "$cuvet" trace --layers 3 --layer x "$scratch/both"
     # A model of 4 layers, 3 steps: two norms a layer and a last one, an embedding a step.
-    # model FOLDER PREFIX TEMPLATE EDIT: its launches, as lines like TEMPLATE.
-    model() {
+    # ordered FOLDER PREFIX TEMPLATE EDIT: its launches, as lines like TEMPLATE.
+    ordered() {
         rm -rf "${scratch:?}/$1" && mkdir "$scratch/$1" && python3 - "$scratch/$3" "$scratch/$1/$2-x.jsonl" "$4" <<'END'
 import glob, json, sys
 source, target, edit = sys.argv[1:]
@@ -98,7 +98,7 @@ with open(target, "w", encoding="utf-8") as out:
         out.write(json.dumps(line) + "\n")
 END
     }
-    model order trace 'both/trace-*.jsonl' ''
+    ordered order trace 'both/trace-*.jsonl' ''
     ok 'cuvet trace --layers: kernels that are not launched once a layer have none' gives 0 '^  \(no layer\) +30 ' \
         "$cuvet" trace --layers 4 "$scratch/order"
     ok 'cuvet trace --layers: and are named' gives 0 '2 kernels are not launched once a layer, the first is embed with 3' \
@@ -176,8 +176,8 @@ END
         "$cuvet" diff --layer 'layer([0-9]+)' "$scratch/caused" "$scratch/ranges"
     ok 'diff --layers: by the order of launches' gives 3 'first layer that differs: 2, by other outputs' \
         "$cuvet" diff --layers 3 "$scratch/one" "$scratch/caused"
-    model order_one journal 'one/journal-*.jsonl' 0000000000000000
-    model order_two journal 'one/journal-*.jsonl' 1111111111111111
+    ordered order_one journal 'one/journal-*.jsonl' 0000000000000000
+    ordered order_two journal 'one/journal-*.jsonl' 1111111111111111
     ok 'diff --layers: a kernel that is launched twice a layer has none' gives 3 'first layer that differs: \(no layer\), by' \
         "$cuvet" diff --layers 4 "$scratch/order_one" "$scratch/order_two"
     ok 'diff --layers: and is named' gives 3 '2 kernels are not launched once a layer' \
@@ -401,6 +401,39 @@ END
         ok 'ranges: in the bundle' grep -q '"range": *"step/layer3"' "$scratch"/found_in/*/launch.json
         ok 'ranges: in the summary' grep -q 'in the NVTX range step/layer3' "$scratch/said"
         ok 'ranges: findings have none without' without_ranges
+        ${CC:-cc} -shared -fPIC -x c -I"$(dirname "$header")/.." -o "$scratch/captures.so" - -ldl <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <nvtx3/nvToolsExt.h>
+int cuStreamBeginCapture_v2(void *stream, int mode)
+{
+    int (*begin)(void *, int) = dlsym(RTLD_NEXT, "cuStreamBeginCapture_v2");
+    nvtxRangePushA("step");
+    nvtxRangePushA("layer3");
+    return begin(stream, mode);
+}
+int cuStreamEndCapture(void *stream, void **graph)
+{
+    int (*end)(void *, void **) = dlsym(RTLD_NEXT, "cuStreamEndCapture");
+    nvtxRangePop();
+    nvtxRangePop();
+    return end(stream, graph);
+}
+END
+        # replayed FOLDER HOW: a decode loop whose graph is captured in two ranges, and replayed in none.
+        replayed() {
+            env LD_LIBRARY_PATH="$softgpu" CUVET_SAMPLE=1 CUVET_BUDGET=off CUVET_SUMMARY=1 CUVET_EXIT_WAIT=20000 CUVET_DIGEST=1 \
+                CUVET_CONFIG=tests/scenario/decode/registry.yaml LD_PRELOAD="$scratch/captures.so $PWD/$CUVET_BUILD/libcuvet.so" \
+                CUVET_REPORT="$scratch/$1" "$decode/program" "$decode/kernels.fatbin" graph append_right "$2" 12 \
+                >/dev/null 2>"$scratch/said"
+        }
+        replayed captured_in none
+        ok 'ranges: replays of a graph have those of its capture' grep -q '"event":"digest".*"range":"step/layer3"' \
+            "$scratch"/captured_in/journal-*
+        replayed captured_stale stale
+        ok 'ranges: findings in graphs have them, too' grep -q 'in the NVTX range step/layer3' "$scratch/said"
+        ok 'diff --layer: of two runs by graphs' gives 3 'first layer that differs: 3, by other' \
+            "$cuvet" diff --layer 'layer([0-9])' "$scratch/captured_in" "$scratch/captured_stale"
         ok 'digests have it too' grep -q '"event":"digest".*"range":"step/layer3"' "$scratch"/ranged/journal-*
     fi
     ok "ranges: another tool's are its own" gives 0 '^-2 -2 -2 -2 -2$' env CUVET_TRACE=1 \

@@ -23,8 +23,9 @@ bool enqueue_waits(CUfunction function);
 struct own_kernel;
 struct replayed {
     struct graph_place place;
-    uint32_t build; /* kernels_build() of its function */
-    bool whole;     /* all kernels of the replay that have rules between launches are checked */
+    uint32_t build;    /* kernels_build() of its function */
+    const char *range; /* NVTX ranges that it was captured in; NULL: none */
+    bool whole;        /* all kernels of the replay that have rules between launches are checked */
     enum status (*put)(struct replayed *replayed, const struct own_kernel *kernel, void **params,
                        struct error *err);
 };

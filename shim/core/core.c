@@ -16,6 +16,7 @@
 #include "judge/module_variables.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/pipeline_trace.h"
+#include "trace/ranges.h"
 
 /* TIMED_MOST_NS: what takes longer was interrupted. */
 enum { TIME_EVERY = 8, TIMED_MOST_NS = 5000 };
@@ -149,9 +150,13 @@ void core_launch_exit(CUresult result)
     int state = uncancelled_begin();
     own_thread.work = OWN_WORK;
     here->open = false;
+    const char *range = ranges_open();
     if (result != CUDA_SUCCESS) {
         name_launch(&here->launch);
         pipeline_api_failed(core.parts.pipeline, "a launch", result, NULL);
+    } else if (UNUSUAL(*range) && core.parts.graphs && here->ticket.kernel &&
+               here->ticket.kernel->spec) {
+        captured_range(graphs_captured(core.parts.graphs), &here->launch, range);
     }
     pipeline_exit(core.parts.pipeline, &here->launch, &here->ticket, result);
     tally_let_pass(!here->ticket.has_earlier && !here->in_call);

@@ -10,12 +10,15 @@
 enum {
     MOST_ADDED = 64,   /* nodes of one call */
     MOST_BYTES = 1024, /* of a call's arguments */
+    MOST_RANGES = 4096,
 };
 
 struct captured {
     pthread_mutex_t lock;
     struct captured_graph *first;
     atomic_uint graphs;
+    char *range[MOST_RANGES]; /* distinct paths of NVTX ranges; those further are left out */
+    int32_t ranges;
 };
 
 struct captured_call *captured_call_hold(struct captured_call *call)
@@ -43,6 +46,7 @@ static void free_graph(struct captured_graph *of)
     for (uint32_t i = 0; i < of->calls; i++)
         captured_call_drop(of->call[i]);
     node_map_free(&of->node);
+    node_map_free(&of->range);
     free(of->call);
     free(of);
 }
@@ -55,6 +59,8 @@ void captured_destroy(struct captured *captured)
         next = of->next;
         free_graph(of);
     }
+    for (int32_t i = 0; i < captured->ranges; i++)
+        free(captured->range[i]);
     pthread_mutex_destroy(&captured->lock);
     free(captured);
 }
@@ -97,6 +103,7 @@ static struct captured_graph *add(struct captured *captured, CUgraph graph, CUgr
         return NULL;
     of->graph = graph;
     of->top = top;
+    of->ranges = captured->range;
     of->next = captured->first;
     captured->first = of;
     atomic_fetch_add(&captured->graphs, 1);
@@ -283,6 +290,34 @@ void captured_exit(struct captured *captured, const struct capture_point *point,
     uninterrupted_end(&kept);
 }
 
+/* Lock held. NODE_MAP_NONE: there is no room. */
+static int32_t range_number(struct captured *captured, const char *range)
+{
+    for (int32_t i = captured->ranges; i-- > 0;) {
+        if (strcmp(captured->range[i], range) == 0)
+            return i;
+    }
+    if (captured->ranges == MOST_RANGES || !(captured->range[captured->ranges] = strdup(range)))
+        return NODE_MAP_NONE;
+    return captured->ranges++;
+}
+
+void captured_range(struct captured *captured, const struct launch *launch, const char *range)
+{
+    struct uninterrupted kept;
+    struct capture_point point;
+    if (!captured_is(launch) || !read_point(&point, launch) || point.waits != 1)
+        return;
+    uninterrupted_begin(&kept);
+    pthread_mutex_lock(&captured->lock);
+    int32_t number = range_number(captured, range);
+    struct captured_graph *of = number != NODE_MAP_NONE ? find_captured(captured, &point) : NULL;
+    if (of)
+        node_map_put(&of->range, point.wait[0], number);
+    pthread_mutex_unlock(&captured->lock);
+    uninterrupted_end(&kept);
+}
+
 /* ---- the program's graphs ---- */
 
 void captured_ended(struct captured *captured, CUgraph graph)
@@ -328,6 +363,9 @@ static void copy_calls(struct captured_graph *to, const struct captured_graph *f
     }
     for (size_t i = 0; i < count; i++) {
         int32_t call = node_map_find(&from->node, nodes[i]);
+        int32_t range = node_map_find(&from->range, nodes[i]);
+        if (range != NODE_MAP_NONE)
+            node_map_put(&to->range, nodes[count + i], range);
         if (call != NODE_MAP_NONE && !node_map_put(&to->node, nodes[count + i], call))
             return; /* a call without all of its nodes is not checked */
     }
@@ -401,6 +439,8 @@ static void change(struct captured *captured, CUgraphNode node, bool removed)
 {
     for (struct captured_graph *of = captured->first; of; of = of->next) {
         int32_t call = node_map_find(&of->node, node);
+        if (removed && node_map_find(&of->range, node) != NODE_MAP_NONE)
+            node_map_put(&of->range, node, NODE_MAP_NONE);
         if (call == NODE_MAP_NONE)
             continue;
         of->call[call]->changed = true;
@@ -449,4 +489,10 @@ struct captured_call *captured_call_of(const struct captured_graph *calls, CUgra
 {
     int32_t call = calls ? node_map_find(&calls->node, node) : NODE_MAP_NONE;
     return call == NODE_MAP_NONE ? NULL : calls->call[call];
+}
+
+const char *captured_range_of(const struct captured_graph *calls, CUgraphNode node)
+{
+    int32_t range = calls ? node_map_find(&calls->range, node) : NODE_MAP_NONE;
+    return range == NODE_MAP_NONE ? NULL : calls->ranges[range];
 }

@@ -1,6 +1,6 @@
 /*
  * captured.h - library calls that the program captures into its graphs: the arguments of each call,
- * and the nodes that it adds to the graph.
+ * and the nodes that it adds to the graph; and the NVTX ranges in which kernels are captured.
  *
  * The nodes that a call adds lie between those that its stream waits for before the call and those
  * that it waits for behind it. A call is kept with its graph from the capture's end until the graph
@@ -37,10 +37,12 @@ void captured_call_drop(struct captured_call *call); /* may be NULL */
 /* The calls of one graph, or of one child graph. */
 struct captured_graph {
     CUgraph graph;
-    CUgraph top;          /* that the program destroys it with: itself, or what it is a child in */
-    cuuint64_t id;        /* of the capture */
-    bool ended;           /* well: a capture that failed leaves no graph */
-    struct node_map node; /* the number of its call */
+    CUgraph top;           /* that the program destroys it with: itself, or what it is a child in */
+    cuuint64_t id;         /* of the capture */
+    bool ended;            /* well: a capture that failed leaves no graph */
+    struct node_map node;  /* the number of its call */
+    struct node_map range; /* the number of its NVTX ranges in ... */
+    char *const *ranges;
     struct captured_call **call;
     uint32_t calls, room;
     struct captured_graph *next;
@@ -74,6 +76,9 @@ void captured_enter(struct capture_point *point, const struct launch *call);
 void captured_exit(struct captured *captured, const struct capture_point *point,
                    const struct launch *call);
 
+/* A kernel was launched inside NVTX ranges: where its stream is captured, its node keeps them. */
+void captured_range(struct captured *captured, const struct launch *launch, const char *range);
+
 /* ---- the program's graphs ---- */
 
 /* A capture has ended well. */
@@ -91,5 +96,7 @@ void captured_removed(struct captured *captured, CUgraphNode node);
 const struct captured_graph *captured_find(struct captured *captured, CUgraph graph);
 /* The call that has added the node; NULL: none. `calls` may be NULL. */
 struct captured_call *captured_call_of(const struct captured_graph *calls, CUgraphNode node);
+/* The NVTX ranges that the node was captured in, which are never freed; NULL: none. */
+const char *captured_range_of(const struct captured_graph *calls, CUgraphNode node);
 
 #endif

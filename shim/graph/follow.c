@@ -219,6 +219,7 @@ static const char *follow_one(struct followed *followed, const struct captured_g
     if (get_params(from, type, &params, &new) ||
         !follow_call(graph, node, captured_call_of(calls, from)))
         return cannot;
+    node->range = captured_range_of(calls, from);
     if (new.change == GRAPH_EVENT_RECORD || new.change == GRAPH_EVENT_WAIT)
         new.params = params.event;
     return new.change == GRAPH_OTHER ? NULL : follow_node(graph, followed->known, node, &new);

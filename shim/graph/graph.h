@@ -21,6 +21,7 @@ struct graph_node {
     CUgraph level;        /* ... and the graph that it is in: of a child graph its own */
     CUgraphNodeType type; /* ... */
     const void *function; /* of a kernel node, CUfunction or CUkernel; NULL: of a call, others */
+    const char *range;    /* NVTX ranges that it was captured in; NULL: none */
     const void *given;    /* the same kernel by the handle that the program last set; or NULL */
     int32_t subject;      /* its number, or that of the call that it is part of; or -1 */
     int32_t count;        /* of a kernel node: its row of graph.count; else -1 */

@@ -295,15 +295,14 @@ static enum status read_node(struct reading *reading, const struct level *level,
                               .own = own,
                               .level = level->clone,
                               .type = type,
+                              .range = captured_range_of(level->calls, program),
                               .subject = -1,
                               .count = -1};
     struct captured_call *call = captured_call_of(level->calls, program);
-    enum status status = STATUS_OK;
-    if (call)
-        status =
-            add_part(reading, &node, call, type == CU_GRAPH_NODE_TYPE_KERNEL, level->clone, err);
-    else if (type == CU_GRAPH_NODE_TYPE_KERNEL)
-        status = add_kernel(reading, &node, level->clone, err);
+    bool is_kernel = type == CU_GRAPH_NODE_TYPE_KERNEL;
+    enum status status = call        ? add_part(reading, &node, call, is_kernel, level->clone, err)
+                         : is_kernel ? add_kernel(reading, &node, level->clone, err)
+                                     : STATUS_OK;
     graph->node[graph->nodes++] = node;
     graph->has_memory |=
         type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || type == CU_GRAPH_NODE_TYPE_MEM_FREE;

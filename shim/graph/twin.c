@@ -339,6 +339,7 @@ void twin_place_open(struct twin_place *place, struct graph *graph, struct graph
         .replayed = {.place = {.graph = graph->number, .node = subject->number, .replay = replay},
                      .build = subject->build,
                      .whole = graph->whole,
+                     .range = graph->node[subject->node].range,
                      .put = put},
         .graph = graph,
         .subject = subject};

@@ -63,7 +63,7 @@ static void fill(struct ticket *ticket, const struct launch *launch)
         check->probe.centroid = ticket->detector == OUTLIER_CENTROID;
         memcpy(check->probe.input, ticket->outlier.name, sizeof(check->probe.input));
     }
-    pipeline_trace_range(check);
+    pipeline_trace_range(check, launch);
     check->moment_of_state = ticket->moment;
     check->place = launch->replayed ? launch->replayed->place : (struct graph_place){0};
     memcpy(check->grid, launch->grid, sizeof(check->grid));

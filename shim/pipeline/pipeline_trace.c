@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include "base/clock.h"
 #include "base/hot.h"
+#include "context/enqueue.h"
 #include "trace/ranges.h"
 #include "discover/recorder.h"
 #include "trace/trace.h"
@@ -30,9 +31,10 @@ void pipeline_trace(const struct pipeline *pipeline, const struct launch *launch
     trace_commit(pipeline->trace);
 }
 
-void pipeline_trace_range(struct check *check)
+void pipeline_trace_range(struct check *check, const struct launch *launch)
 {
-    const char *range = ranges_open();
+    const char *captured = launch->replayed ? launch->replayed->range : NULL;
+    const char *range = captured ? captured : ranges_open();
     check->range[0] = '\0';
     if (UNUSUAL(*range))
         snprintf(check->range, sizeof(check->range), "%s", range);

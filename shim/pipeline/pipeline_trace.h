@@ -8,8 +8,8 @@
 /* At the end of a launch. */
 void pipeline_trace(const struct pipeline *pipeline, const struct launch *launch,
                     const struct ticket *ticket, bool failed);
-/* The NVTX ranges that the calling thread has open; whatever is traced. */
-void pipeline_trace_range(struct check *check);
+/* The NVTX ranges that the launch was captured in, or that the calling thread has open. */
+void pipeline_trace_range(struct check *check, const struct launch *launch);
 /* A launch whose API hides the kernel. */
 void pipeline_trace_other(const struct pipeline *pipeline, enum skip skip);
 /* Around a graph launch; nothing else of the thread is traced in between. */
