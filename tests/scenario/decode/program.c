@@ -2,7 +2,10 @@
  * program.c - a decode loop with a cache in pages: `program FATBIN MODE APPEND BUG [STEPS
  * [PAGES]]`.
  *
- * MODE eager, or graph: append and attention are captured once and replayed. APPEND is the kernel.
+ * MODE eager, or graph: append and attention are captured once and replayed, or prompt, for a cache
+ * of one sequence: a graph of append_indirect runs for a first token, at position 0, then a prompt
+ * is appended without it, token by token; there unsent: by the position that the graph left. APPEND
+ * is the kernel.
  * BUG none, or what the program does wrong in step 5: stale (the slots are those of the step
  * before), again (in all steps), twice (two tokens go to one slot), beyond (a slot that the cache
  * has not), shared (two sequences have a page in common), null (a sequence reads page 0), blank (a
@@ -296,6 +299,23 @@ static void one_step(int step)
     }
 }
 
+/* A first token by a graph, then a prompt without it. */
+static void append_prompt(int tokens)
+{
+    CUgraphExec ready = graph_of_work(stream, one_step);
+    CHECK(cuGraphLaunch(ready, stream));
+    CHECK(cuStreamSynchronize(stream));
+    for (int32_t place = 0; place < tokens; place++) {
+        fill(key, WIDTH, (unsigned)place + 10);
+        if (!bug("unsent"))
+            CHECK(cuMemcpyHtoD(position, &place, sizeof(place)));
+        one_step(place);
+        CHECK(cuStreamSynchronize(stream));
+    }
+    print_sum("keys", keys, PLACES * WIDTH * sizeof(float));
+    CHECK(cuGraphExecDestroy(ready));
+}
+
 int main(int argc, char **argv)
 {
     start(argc, argv);
@@ -307,6 +327,11 @@ int main(int argc, char **argv)
     make_arrays();
     if (!strncmp(word(1), "gradient_", 9)) {
         accumulate(steps);
+        finish();
+        return 0;
+    }
+    if (strcmp(word(0), "prompt") == 0) {
+        append_prompt(steps);
         finish();
         return 0;
     }

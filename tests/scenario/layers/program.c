@@ -4,7 +4,8 @@
  * MODE eager, or graph: all kernels of a step are captured once and replayed. ROPE is the kernel,
  * or mixed: rope_indirect in the first layer, rope_direct in the second. BUG none, or what the
  * program does wrong from step ODD on: stays (the positions that the rotary embedding reads are no
- * longer sent), ahead (they are one too large).
+ * longer sent), ahead (they are one too large), plain (keys are appended before they are rotated;
+ * in a graph in all steps).
  */
 #include "common/program.h"
 
@@ -72,6 +73,8 @@ static void rotate(int layer, int place)
 
 static void run_layer(int i, int place)
 {
+    static int step;
+    bool plain = bug("plain") && (strcmp(word(0), "graph") == 0 || step++ / LAYERS >= ODD);
     int width = WIDTH, rows = PAGES * PAGE, entries = ENTRIES, pages = PAGES, page = PAGE;
     int heads = HEADS, dim = DIM;
     float eps = 1e-5f, scale = 0.35f;
@@ -79,7 +82,7 @@ static void run_layer(int i, int place)
            (void *[]){&x[i], &weight, &normed, &width, &eps});
     rotate(i, place);
     launch(kernel("append"), SEQUENCES, 32, stream,
-           (void *[]){&turned, &slots, &cache[i], &rows, &width});
+           (void *[]){plain ? &normed : &turned, &slots, &cache[i], &rows, &width});
     launch(kernel("attend"), SEQUENCES * HEADS, 32, stream,
            (void *[]){&turned, &cache[i], &table, &lengths, &x[i + 1], &entries, &pages, &page,
                       &heads, &dim, &scale});
