@@ -42,6 +42,9 @@ static void put_sides(struct textbuf *text, const struct parity_report *parity)
     if (parity->reveals && !parity->differ)
         textbuf_printf(text, "; %u configurations agree on another, and it stands alone",
                        parity->with);
+    else if (parity->agree)
+        textbuf_printf(text, "; that launch stands alone: %u configurations agree on this",
+                       parity->agree);
     else if (parity->others > parity->with)
         textbuf_printf(text, "; %u configurations agree on that", parity->others);
     else if (parity->others == 1)

@@ -168,6 +168,20 @@ out:
     pthread_mutex_unlock(&summary->lock);
 }
 
+void summary_stands_alone(struct summary *summary, const struct parity_report *found)
+{
+    if (!summary)
+        return;
+    pthread_mutex_lock(&summary->lock);
+    for (uint32_t i = 0; i < summary->findings; i++) {
+        struct parity_report *parity = &summary->finding[i].parity;
+        if (parity->differ && parity->contract == found->contract &&
+            parity->other == found->other && parity->other_launch == found->other_launch)
+            parity->agree = found->with;
+    }
+    pthread_mutex_unlock(&summary->lock);
+}
+
 void summary_note(struct summary *summary, const char *format, ...)
 {
     char sentence[1024];

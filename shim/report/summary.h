@@ -58,6 +58,8 @@ void summary_destroy(struct summary *summary);
 /* A mismatch, with the path of its bundle or NULL. Copies what it needs. */
 void summary_finding(struct summary *summary, const struct check_report *report,
                      const char *bundle);
+/* Of the findings that name the launch as the other one: it is found that it stands alone. */
+void summary_stands_alone(struct summary *summary, const struct parity_report *found);
 /* A sentence for the reader at exit, such as a kernel whose signature does not fit. */
 void summary_note(struct summary *summary, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -47,6 +47,8 @@ void session_contract_judged(const struct session_reports *reports,
                              const struct check_report *report)
 {
     char text[PARITY_TEXT];
+    if (report->parity.reveals && !report->parity.differ)
+        summary_stands_alone(reports->summary, &report->parity);
     if (!contracts_judged(totals, report))
         return;
     parity_text(&report->parity, text);

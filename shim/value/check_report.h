@@ -71,7 +71,9 @@ struct parity_report {
     bool single; /* both launches have this item alone, and differ in bits */
     struct configuration how, other_how;
     unsigned with, others; /* configurations that gave this output, and the other one */
-    int64_t element;       /* of a contract with a margin: the first element beyond it ... */
+    unsigned agree;  /* found since: as many gave this output, and the other launch stands alone; 0:
+                        not known */
+    int64_t element; /* of a contract with a margin: the first element beyond it ... */
     double got, other_got; /* ... and the two values */
 };
 
