@@ -39,16 +39,17 @@ static enum status read_flow(struct plan_builder *b, const struct yaml_node *nod
     return !status && to ? yaml_text(to, "to", &out->to, b->err) : status;
 }
 
-/* The address is one that the launch has as a parameter, and all of the array is copied. */
+/* The address is one that the launch has as a parameter. Of an array with touched rows the stage
+ * alone is compared: not all of it is copied. */
 static enum status check_array(struct plan_builder *b, const struct yaml_node *key,
                                const struct plan_flow *flow)
 {
     const struct plan_array *array = &b->plan->array[flow->array];
     const char *name = array->item->name;
-    if (array->index || array->item->rows)
-        return yaml_error(b->err, key, "flow: '%.60s' is %s", name,
-                          array->index ? "one of several arrays, of which a check draws one"
-                                       : "checked in touched rows alone");
+    if (array->index)
+        return yaml_error(b->err, key,
+                          "flow: '%.60s' is one of several arrays, of which a check draws one",
+                          name);
     if (flow->same && array->item->role == ROLE_WRITE)
         return yaml_error(b->err, key, "flow: 'from' of '%.60s', which is written alone", name);
     return STATUS_OK;

@@ -175,7 +175,8 @@ static void add_flow(struct parts *parts, const struct check *check, int plan_ar
 {
     int index = find(check, plan_array);
     *flow = (struct state_flow){0};
-    if (index < 0 || binding_gathers(&check->binding, index))
+    if (index < 0 || binding_gathers(&check->binding, index) ||
+        bound_ids(&check->binding.array[index]) >= 0)
         return;
     const struct placement *placement = &check->placement[index];
     enum role role = check->binding.array[index].role;

@@ -40,7 +40,6 @@ static void nonsense_is_refused(void **state)
     entry_refused(APPEND "  flow: {key: {form: a}}\n", "unknown key 'form'");
     entry_refused(APPEND "  flow: {key: {from: a, after: b}}\n", "flow: 'after' beside 'from'");
     entry_refused(APPEND "  flow: {key: {from: [a, b, c, d, e]}}\n", "'from' has 5 stages");
-    entry_refused(APPEND "  flow: {cache: {to: a}}\n", "'cache' is checked in touched rows alone");
     entry_refused(READ "  flow: {y: {from: a}}\n", "flow: 'from' of 'y', which is written alone");
     entry_refused(READ "  state: {cache: k, table: table}\n",
                   "'table' without 'lengths', how much of it is read");
