@@ -89,6 +89,11 @@ static int fault_of(CUresult result)
     return -1;
 }
 
+bool recent_is_fault(CUresult result)
+{
+    return fault_of(result) >= 0;
+}
+
 bool recent_new_fault(CUresult result)
 {
     enum { DEVICES = 64 };

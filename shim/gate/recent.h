@@ -65,6 +65,8 @@ size_t recent_names(const void *stream, const char **names, size_t most);
  * context's device: such an error stays, and every later call returns it. Any thread.
  */
 bool recent_new_fault(CUresult result);
+/* Whether it is the error of work that was launched: all further calls return it. */
+bool recent_is_fault(CUresult result);
 /* The same; fills in the error's name and the last launches, see recent_names(). */
 bool recent_fault(CUresult result, const void *stream, struct api_error *error);
 

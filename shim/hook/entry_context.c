@@ -178,5 +178,8 @@ SYNC(cuEventSynchronize, NULL, (CUevent event), (event))
 SYNC(cuStreamQuery, stream, (CUstream stream), (stream))
 SYNC(cuStreamQuery_ptsz, stream, (CUstream stream), (stream))
 SYNC(cuEventQuery, NULL, (CUevent event), (event))
+SYNC(cuMemcpyHtoD_v2, NULL, (CUdeviceptr to, const void *from, size_t bytes), (to, from, bytes))
+SYNC(cuMemcpyHtoD_v2_ptds, NULL, (CUdeviceptr to, const void *from, size_t bytes),
+     (to, from, bytes))
 SYNC(cuMemcpyDtoH_v2, NULL, (void *to, CUdeviceptr from, size_t bytes), (to, from, bytes))
 SYNC(cuMemcpyDtoH_v2_ptds, NULL, (void *to, CUdeviceptr from, size_t bytes), (to, from, bytes))

@@ -2,6 +2,7 @@
  * pipeline_errors.c - errors of work that had been launched before: returned by a call of the
  * program that waits, or, under CUVET_SYNC, by a synchronisation after the launch.
  */
+#include <stdatomic.h>
 #include <string.h>
 #include "base/uninterrupted.h"
 #include "gate/recent.h"
@@ -15,12 +16,40 @@ static void report(const struct pipeline *pipeline, const struct api_error *erro
     uninterrupted_end(&kept);
 }
 
+/* Whether it is the first such error of the call; of OWN distinct ones. */
+static bool is_new(const char *api, CUresult result)
+{
+    enum { OWN = 64 };
+    static _Atomic(uint64_t) seen[OWN];
+    uint64_t hash = (uint64_t)result + 1;
+    for (const char *c = api; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 0x9e3779b97f4a7c15u;
+    for (int i = 0; i < OWN; i++) {
+        uint64_t there = 0;
+        if (atomic_compare_exchange_strong(&seen[i], &there, hash))
+            return true;
+        if (there == hash)
+            return false;
+    }
+    return false;
+}
+
+/* Programs provoke some errors on purpose: it is a note and no finding. */
+static void own_error(const struct pipeline *pipeline, const char *api, CUresult result)
+{
+    struct api_error error = {.api = api, .own = true, .error = cuda_error_name(result)};
+    if (result != CUDA_ERROR_DEINITIALIZED && !recent_is_fault(result) && is_new(api, result))
+        report(pipeline, &error);
+}
+
 void pipeline_api_failed(const struct pipeline *pipeline, const char *api, CUresult result,
                          const void *stream)
 {
     struct api_error error = {.api = api};
     if (recent_fault(result, stream, &error))
         report(pipeline, &error);
+    else if (strncmp(api, "cu", 2) == 0) /* a launch that is refused has a report of its own */
+        own_error(pipeline, api, result);
 }
 
 /* No capture of the program's is disturbed by the wait. */

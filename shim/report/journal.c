@@ -504,7 +504,7 @@ static void put_gpu(struct json_out *json, const struct gpu_shares *gpu)
 
 void journal_api_error(struct journal *journal, const struct api_error *error, const char *text)
 {
-    struct json_out *json = line_begin(journal, "api_error");
+    struct json_out *json = line_begin(journal, error->own ? "call_error" : "api_error");
 
     if (!json)
         return;
@@ -518,7 +518,7 @@ void journal_api_error(struct journal *journal, const struct api_error *error, c
         report_json_dim3(json, "grid", error->grid);
         report_json_dim3(json, "block", error->block);
     }
-    if (!error->at || error->names) {
+    if (!error->own && (!error->at || error->names)) {
         json_put_array(json, error->at ? "kernels" : "last");
         for (size_t i = 0; i < error->names; i++) {
             if (*error->name[i])

@@ -41,6 +41,11 @@ void api_error_text(const struct api_error *error, char out[API_ERROR_TEXT])
         put_launch(&text, error);
         return;
     }
+    if (error->own) {
+        textbuf_printf(&text, "%s returned %s, an error of its own; further ones are not reported",
+                       error->api, error->error);
+        return;
+    }
     if (error->api)
         textbuf_printf(&text, "%s returned %s, the error of an earlier launch", error->api,
                        error->error);

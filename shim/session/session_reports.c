@@ -37,7 +37,8 @@ void session_api_failed(const struct session_reports *reports, const struct api_
         named.name[i] = plain(&arena, error->name[i]);
     api_error_text(&named, text);
     journal_api_error(reports->journal, error, text);
-    log_line(LOG_WARN, "%s", text);
+    if (!error->own)
+        log_line(LOG_WARN, "%s", text);
     summary_note(reports->summary, "%s", text);
     arena_release(&arena);
 }

@@ -12,6 +12,7 @@ enum { API_ERROR_NAMES = 24 };
 
 struct api_error {
     const char *api; /* the call that returned it: "cuStreamSynchronize"; NULL: found at the end */
+    bool own;        /* the call's own error, not that of an earlier launch */
     int device;      /* of that */
     const char *error; /* "CUDA_ERROR_ILLEGAL_ADDRESS" */
     const char *at;    /* the launch that faulted, where each is waited for (CUVET_SYNC); or NULL */

@@ -3,7 +3,8 @@
  * `program FATBIN WAY [quiet]`, WAY: stream, event, context, copy or graph; stream_query and
  * event_query, which do not wait; unload, of a library; module: by a call that has nothing to do
  * with it, and the program ends; devices: by the stream, and then the same on a second device, by
- * the context. With "quiet" it writes where it may.
+ * the context; wild: a copy to where nothing is fails by itself. With "quiet" it writes where it
+ * may.
  */
 #include "common/program.h"
 
@@ -116,6 +117,13 @@ int main(int argc, char **argv)
     norm_launch("norm_right", &norm, stream);
     norm_launch("norm_other", &norm, stream);
     CHECK(cuStreamSynchronize(stream));
+    if (!strcmp(word(0), "wild")) { /* and goes on */
+        for (int i = 0; i < 3; i++)
+            printf("%d %d\n", cuMemcpyHtoD(0x10, &value, sizeof(value)),
+                   cuMemcpyDtoH(&value, 0x10, sizeof(value)));
+        finish();
+        return 0;
+    }
     if (!strcmp(word(0), "module")) {
         poke(0x10);
         return poll(load_until_it_fails, (void *)(uintptr_t)image) ? 4 : 0;
