@@ -19,6 +19,8 @@ struct caches {
                                 * caches */
     struct cache {
         _Atomic(uint64_t) address, appends; /* address 0: empty */
+        _Atomic(uint64_t) stream;           /* that the first append was launched on, plus 1 */
+        atomic_bool shared;                 /* another one was, too */
         atomic_uint needs;
     } cache[CACHES], flow[FLOWS]; /* of `flow` an array each: `appends` are its launches */
     struct live {
@@ -157,10 +159,23 @@ static bool take_turns(struct caches *caches, const struct kernel_spec *spec,
     return due;
 }
 
-static bool launch_of_cache(struct caches *caches, const struct kernel_spec *spec,
-                            struct cache *cache, bool watched, struct state_moment *out)
+static void note_stream(struct cache *cache, const struct launch *launch)
 {
-    bool writes = appends(spec);
+    uint64_t stream = (uint64_t)(uintptr_t)launch->stream + 1;
+    uint64_t first = atomic_load_explicit(&cache->stream, memory_order_relaxed);
+    if (!first && atomic_compare_exchange_strong(&cache->stream, &first, stream))
+        return;
+    if (first != stream && !atomic_load_explicit(&cache->shared, memory_order_relaxed))
+        atomic_store_explicit(&cache->shared, true, memory_order_relaxed);
+}
+
+static bool launch_of_cache(struct caches *caches, const struct kernel_spec *spec,
+                            const struct launch *launch, struct cache *cache,
+                            struct state_moment *out)
+{
+    bool writes = appends(spec), watched = caches_watched(caches);
+    if (writes)
+        note_stream(cache, launch);
     out->cache = atomic_load_explicit(&cache->address, memory_order_relaxed);
     out->appends = writes ? atomic_fetch_add_explicit(&cache->appends, 1, memory_order_relaxed)
                           : atomic_load_explicit(&cache->appends, memory_order_relaxed);
@@ -184,7 +199,7 @@ bool caches_launch(struct caches *caches, const struct kernel_spec *spec,
         atomic_fetch_add(&caches->breaks, 1);
     out->replays = atomic_load_explicit(&caches->breaks, memory_order_relaxed);
     bool turns = take_turns(caches, spec, launch, out);
-    bool due = cache && launch_of_cache(caches, spec, cache, watched, out);
+    bool due = cache && launch_of_cache(caches, spec, launch, cache, out);
     return watched && (turns || due);
 }
 
@@ -235,8 +250,16 @@ void caches_node(struct caches *caches, const struct kernel_spec *spec, const st
         take_turns(caches, spec, launch, out);
     if (!cache)
         return;
+    if (appends(spec))
+        note_stream(cache, launch);
     out->cache = atomic_load_explicit(&cache->address, memory_order_relaxed);
     out->appends = atomic_load_explicit(&cache->appends, memory_order_relaxed);
+}
+
+bool caches_shared(struct caches *caches, uint64_t address)
+{
+    const struct cache *cache = caches ? find(caches, address) : NULL;
+    return cache && atomic_load_explicit(&cache->shared, memory_order_relaxed);
 }
 
 void caches_replay(struct caches *caches)

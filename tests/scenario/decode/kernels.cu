@@ -34,7 +34,7 @@ __device__ static void append(const append_call &call, append_bug bug)
                                     float *keys, float *values, int tokens, int pages, int page,   \
                                     int heads, int dim)                                            \
     {                                                                                              \
-        append({key, value, slots, keys, values, heads * dim, page}, bug);                               \
+        append({key, value, slots, keys, values, heads * dim, page}, bug);                         \
     }
 APPEND(append_right, RIGHT)
 APPEND(append_next, NEXT)

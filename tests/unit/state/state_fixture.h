@@ -153,12 +153,18 @@ static int close_history(void **state)
     return 0;
 }
 
-static bool launches(struct caches *caches, uint64_t cache, struct state_moment *moment)
+static bool launches_on(struct caches *caches, uint64_t cache, void *stream,
+                        struct state_moment *moment)
 {
     uint64_t key = 0x60000, slots = 0x70000;
     int32_t n = 5, rows = 0;
-    struct launch launch = {.params = PARAMS(&key, &slots, &cache, &n, &rows)};
+    struct launch launch = {.stream = stream, .params = PARAMS(&key, &slots, &cache, &n, &rows)};
     return caches_launch(caches, bound.spec, &launch, moment);
+}
+
+static bool launches(struct caches *caches, uint64_t cache, struct state_moment *moment)
+{
+    return launches_on(caches, cache, NULL, moment);
 }
 
 #endif

@@ -170,6 +170,28 @@ static void rows_that_checks_find_are_drawn(void **state)
     caches_destroy(caches);
 }
 
+/* Rows of a cache are guarded while appends come on one stream. */
+static void streams_of_appends_are_counted(void **state)
+{
+    (void)state;
+    struct caches *caches = caches_create();
+    struct state_moment moment;
+    int stream;
+    int64_t slots[] = {4};
+    bind_append(", rows: rows", 1, 100);
+    view = (struct state_view){.append = ids_of(slots, 1)};
+    assert_false(caches_shared(caches, CACHE));
+    launches_on(caches, CACHE, &stream, &moment);
+    launches_on(caches, CACHE, &stream, &moment);
+    assert_false(caches_shared(caches, CACHE));
+    launches_on(caches, CACHE + 4096, NULL, &moment);
+    assert_false(caches_shared(caches, CACHE));
+    launches_on(caches, CACHE, NULL, &moment);
+    assert_true(caches_shared(caches, CACHE));
+    assert_false(caches_shared(caches, CACHE + 4096));
+    caches_destroy(caches);
+}
+
 /* ---- rules of one launch ---- */
 
 static void expect_rule(const char *rule, const char *part)
@@ -485,6 +507,7 @@ int main(void)
         cmocka_unit_test(memory_of_others_is_left_alone),
         cmocka_unit_test(rows_of_sequences_are_guarded),
         cmocka_unit_test(rows_that_checks_find_are_drawn),
+        cmocka_unit_test(streams_of_appends_are_counted),
         cmocka_unit_test(an_append_obeys_its_rules),
         cmocka_unit_test(a_changed_row_is_named),
         cmocka_unit_test(a_reader_obeys_its_rules),
