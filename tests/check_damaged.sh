@@ -16,7 +16,7 @@ if ! [ -x "$steps" ] || ! [ -e "$softgpu/libcuda.so.1" ]; then
 fi
 
 # A run with a finding leaves a journal, a trace and a bundle; another program leaves a record.
-mkdir -p "$good/hlo" "$good/record"
+mkdir -p "$good/hlo" "$good/record" "$good/triton/KEY"
 env LD_LIBRARY_PATH="$softgpu" CUVET_SAMPLE=1 CUVET_BUDGET=off CUVET_SUMMARY=0 CUVET_EXIT_WAIT=20000 CUVET_TRACE=1 CUVET_DIGEST=1 \
     LD_PRELOAD="$PWD/$CUVET_BUILD/libcuvet.so" CUVET_REPORT="$scratch/run" CUVET_CONFIG=tests/scenario/common/registry.yaml \
     "$steps" "$fatbin" wrong >"$scratch/said" 2>&1
@@ -50,6 +50,10 @@ kernels:
     reference: rmsnorm
     fuzz: {rows: 1..4, cols: 1..100, eps: 1e-5, block: 64, grid: rows}
 END
-[ -e "$good/fuzz.yaml" ] || { echo '1..1'; echo 'not ok 1 - good inputs'; sed 's/^/# /' "$scratch/said"; exit 1; }
+[ -e "$good/fuzz.yaml" ] &&
+    sed 's/block: 64/block: "32 * triton.num_warps"/' "$good/fuzz.yaml" >"$good/triton.yaml" &&
+    cp "$good/kernels.ptx" "$good/triton/KEY/norm_right.ptx" &&
+    echo '{"name": "norm_right", "num_warps": 2, "num_ctas": 1, "shared": 0}' >"$good/triton/KEY/norm_right.json"
+[ -e "$good/triton/KEY/norm_right.json" ] || { echo '1..1'; echo 'not ok 1 - good inputs'; sed 's/^/# /' "$scratch/said"; exit 1; }
 
 python3 tests/damaged/damage.py "$CUVET_BUILD/cuvet" "$good" "${DAMAGE_SEEDS:-2}" "$@"

@@ -294,7 +294,9 @@ static enum status run_folder(struct session *session, struct error *err)
         status = fuzz_image_find(&image, a->image, a->kernel[i], text, err);
         struct fuzz_module module = {.image = image.bytes, .bytes = image.count};
         if (!status)
-            status = run_kernel(session, &image, &module, a->kernel[i], err);
+            status = fuzz_image_known(&image, err);
+        if (!status && (status = run_kernel(session, &image, &module, a->kernel[i], err)))
+            error_prefix(err, "%s", image.path);
         fuzz_image_release(&image);
     }
     return status;
@@ -340,12 +342,15 @@ static enum status run_image(struct session *session, struct error *err)
     enum status status = fuzz_image_read(&image, a->image, err);
     struct fuzz_module module = {.image = image.bytes, .bytes = image.count};
     if (!status)
+        status = fuzz_image_known(&image, err);
+    const bool read = !status;
+    if (!status)
         status = fuzz_symbols_read(&symbols, &arena, image.bytes, image.count, err);
     if (!status && !a->kernels)
         status = run_fitting(session, &image, &module, &symbols, NULL, err);
     for (int i = 0; !status && i < a->kernels; i++)
         status = run_fitting(session, &image, &module, &symbols, a->kernel[i], err);
-    if (status && image.bytes)
+    if (status && read)
         error_prefix(err, "%s", a->image);
     arena_release(&arena);
     fuzz_image_release(&image);

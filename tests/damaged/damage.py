@@ -33,6 +33,8 @@ CASES = [Case(*row) for row in (
     ("fuzz: PTX", "kernels.ptx", "fuzz -c fuzz.yaml --cases 2 %s kernels.ptx" % REPLAY, {0, 3}, ""),
     ("fuzz: fatbin", "kernels.fatbin", "fuzz -c fuzz.yaml --cases 2 %s kernels.fatbin" % REPLAY, {0, 3}, ""),
     ("fuzz: ELF", "kernels.so", "fuzz -c fuzz.yaml --cases 2 %s kernels.so" % REPLAY, {0, 3}, ""),
+    ("fuzz: Triton's metadata", "triton/KEY/norm_right.json",
+     "fuzz -c triton.yaml -k norm_right --cases 2 %s triton" % REPLAY, {0, 3}, ""),
     ("discover: record", "record/discover-x.jsonl", "discover --tries 0 -o out.yaml --from record", {0}, ""),
     ("discover: bytes", "record/discover-x.jsonl.bytes", "discover --tries 9 %s -o out.yaml --from record" % REPLAY, {0}, ABSENT),
     ("discover --probe: record", "record/discover-x.jsonl", "discover --probe --seconds 1 --tries 0 %s -o out.yaml --from record" % REPLAY, {0}, ""),

@@ -2,12 +2,12 @@
 
 #include <errno.h>
 #include <fts.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include "tools/bundle/bundle_file.h"
+#include "tools/bundle/json_in.h"
 
 enum { MOST_BYTES = 1 << 30, MOST_FILES = 1 << 20 };
 
@@ -45,25 +45,40 @@ static enum status read_file(struct fuzz_image *out, struct error *err)
     return status;
 }
 
-/* What Triton wrote beside the image: launches need it, and no image holds it. */
-static void read_metadata(struct fuzz_image *image)
+enum status fuzz_known_read(struct fuzz_known known[FUZZ_KNOWN], const char *text, size_t bytes,
+                            const char *path, struct error *err)
 {
-    static const char *const keys[][2] = {{"triton.num_warps", "num_warps"},
-                                          {"triton.num_ctas", "num_ctas"},
-                                          {"triton.shared", "shared"}};
-    char path[sizeof image->path + 8];
-    const char *dot = strrchr(image->path, '.');
+    static const char *const keys[FUZZ_KNOWN - 1][2] = {{"triton.num_warps", "num_warps"},
+                                                        {"triton.num_ctas", "num_ctas"},
+                                                        {"triton.shared", "shared"}};
+    struct json_in in = {.file = path, .err = err};
+    json_t *root = json_in_load(&in, text, bytes);
     size_t count = 0;
-    if (!dot)
-        return;
-    snprintf(path, sizeof path, "%.*s.json", (int)(dot - image->path), image->path);
-    json_t *root = json_load_file(path, 0, NULL);
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        const json_t *value = json_object_get(root, keys[i][1]);
-        if (json_is_integer(value))
-            image->known[count++] = (struct fuzz_known){keys[i][0], json_integer_value(value)};
+    for (size_t i = 0; root && i < sizeof keys / sizeof keys[0]; i++) {
+        if (json_in_has(root, keys[i][1]))
+            known[count++] =
+                (struct fuzz_known){keys[i][0], json_in_int(&in, root, keys[i][1], 0, INT32_MAX)};
     }
     json_decref(root);
+    return in.failed ? STATUS_INVALID : STATUS_OK;
+}
+
+enum status fuzz_image_known(struct fuzz_image *image, struct error *err)
+{
+    char path[sizeof image->path + 8];
+    const char *dot = strrchr(image->path, '.');
+    struct error why = {{0}};
+    uint8_t *text;
+    size_t bytes;
+    if (!dot || strchr(dot, '/'))
+        return STATUS_OK;
+    snprintf(path, sizeof path, "%.*s.json", (int)(dot - image->path), image->path);
+    enum status status = bundle_read_file(NULL, path, BUNDLE_TEXT_MOST, &text, &bytes, &why);
+    if (status)
+        return status == STATUS_NOT_FOUND ? STATUS_OK : error_set(err, status, "%s", why.text);
+    status = fuzz_known_read(image->known, (const char *)text, bytes, path, err);
+    free(text);
+    return status;
 }
 
 enum status fuzz_image_read(struct fuzz_image *out, const char *path, struct error *err)
@@ -71,7 +86,6 @@ enum status fuzz_image_read(struct fuzz_image *out, const char *path, struct err
     *out = (struct fuzz_image){0};
     if ((size_t)snprintf(out->path, sizeof out->path, "%s", path) >= sizeof out->path)
         return error_set(err, STATUS_INVALID, "the path of the image is too long");
-    read_metadata(out);
     return read_file(out, err);
 }
 
@@ -92,8 +106,6 @@ enum status fuzz_image_find(struct fuzz_image *out, const char *folder, const ch
         snprintf(name, sizeof name, "%.500s.%s", kernel, text ? "cubin" : "ptx");
         status = find_file(out, folder, name, NULL);
     }
-    if (!status)
-        read_metadata(out);
     return status ? status : read_file(out, err);
 }
 

@@ -7,11 +7,13 @@
 #include "base/error.h"
 #include "tools/fuzz/case/rule.h"
 
+enum { FUZZ_KNOWN = 4 };
+
 struct fuzz_image {
     void *bytes;
     size_t count;
     char path[4096];
-    struct fuzz_known known[4]; /* of KERNEL.json beside it; ends with a NULL name */
+    struct fuzz_known known[FUZZ_KNOWN]; /* by fuzz_image_known; ends with a NULL name */
 };
 
 /* STATUS_INVALID, STATUS_NOT_FOUND, STATUS_IO: and why. */
@@ -23,6 +25,13 @@ bool fuzz_image_is_folder(const char *path);
  * the device takes `text`; the other where there is none. */
 enum status fuzz_image_find(struct fuzz_image *out, const char *folder, const char *kernel,
                             bool text, struct error *err);
+
+/* What Triton wrote into KERNEL.json beside the image, which launches need and no image holds.
+ * STATUS_INVALID: there is such a file, and it is damaged. */
+enum status fuzz_image_known(struct fuzz_image *image, struct error *err);
+/* The same of the file's text. `path` is for messages. */
+enum status fuzz_known_read(struct fuzz_known known[FUZZ_KNOWN], const char *text, size_t bytes,
+                            const char *path, struct error *err);
 void fuzz_image_release(struct fuzz_image *image);
 
 #endif

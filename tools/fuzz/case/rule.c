@@ -93,7 +93,8 @@ static int known_name(struct rule_builder *b, const char *name)
         known++;
     if (known && !known->name) {
         error_set(b->err, STATUS_INVALID,
-                  "'%s' is known for a folder of Triton's cache alone, whose KERNEL.json holds it",
+                  "'%s' is not known; expected an integer of KERNEL.json beside the image, as in a "
+                  "folder of Triton's cache",
                   name);
         return -1;
     }
