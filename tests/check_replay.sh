@@ -119,6 +119,17 @@ smallest() {
 }
 ok 'the smallest inputs and grid that fail' smallest
 
+# A norm that is wrong in each of four rows, a block a row: the first one stays.
+first_row() {
+    local program=$CUVET_BUILD/tests/scenario
+    CUVET_SAMPLE=1 CUVET_BUDGET=off CUVET_EXIT_WAIT=60000 LD_LIBRARY_PATH=$CUVET_BUILD/softgpu "$cuvet" run \
+        -c tests/scenario/common/registry.yaml -o "$scratch/rows" -- \
+        "$program/steps/program" "$program/common/kernels.fatbin" wrong >"$scratch/out" 2>&1
+    gives 3 'grid 1x1x1 of 4x1x1 for element 92 of y' \
+        "$cuvet" replay --device interpreter --minimize "$scratch"/rows/norm_wrong-*-0
+}
+ok 'where every row fails, the smallest is the first' first_row
+
 # shown PATTERN COMMAND: a line on a terminal, of a launch without an end. Standard error of a pipe has none.
 shown() {
     sed 's/ret;/AGAIN: bra AGAIN;/' tests/golden/bundle-2/module.ptx >"$scratch/spin.ptx"

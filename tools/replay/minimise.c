@@ -81,7 +81,8 @@ static void count_needed(struct minimising *m, int input, const uint8_t *dense)
     }
 }
 
-/* All, halves, quarters, ... of the input, down to one element. */
+/* All, halves, quarters, ... of the input, down to one element. The last piece goes first: where
+ * any element would do, the first one stays, which a small grid reaches. */
 static enum status shrink_input(struct minimising *m, int input, struct error *err)
 {
     const struct bundle_array *array = &m->scene->bundle->array[input];
@@ -90,7 +91,7 @@ static enum status shrink_input(struct minimising *m, int input, struct error *e
     if (!dense)
         return error_set(err, STATUS_NO_MEMORY, "no memory for %s", array->name);
     for (int64_t piece = array->elements; piece >= 1 && !status; piece = (piece + 1) / 2) {
-        for (int64_t at = 0; at < array->elements && !status; at += piece) {
+        for (int64_t at = (array->elements - 1) / piece * piece; at >= 0 && !status; at -= piece) {
             int64_t left = array->elements - at;
             status = try_zeros(m, input, dense, at, left < piece ? left : piece, err);
         }
