@@ -277,19 +277,22 @@ static void print_result(const struct request *request, const struct scene *scen
     const struct worker_about *about = worker_about(scene->worker);
     if (report->stopped.outcome != WORKER_RAN)
         printf("  stopped    %s\n", PRINTABLE(report->stopped.sentence));
+    if (report->same_ending)
+        printf("  reproduced it ends the same way%s\n",
+               report->runs ? ", though not in each run" : "");
+    else if (report->stopped.outcome != WORKER_RAN)
+        print_variables(bundle, report);
     if (request->replay.stored)
         printf("  stored     the outputs are the program's, nothing was run\n");
-    if (report->stopped.outcome != WORKER_RAN)
-        print_variables(bundle, report);
     if (!report->runs)
         return;
     if (request->replay.one_sm)
         print_place(request, about, report);
-    if (replay_reproduced(report))
+    if (replay_reproduced(report) && !report->same_ending)
         printf("  reproduced every %s has the program's bytes%s\n",
                some_unwritten(report) ? "element that the launch writes" : "output",
                report->runs > 1 ? ", in all runs" : "");
-    else
+    else if (!report->same_ending)
         printf("  different  %d of %d run%s gave the program's bytes\n", report->same, report->runs,
                report->runs == 1 ? "" : "s");
     if (!replay_reproduced(report)) {

@@ -445,10 +445,25 @@ reported() {
         gives 3 "\"ruleId\": *\"$3\"" "$cuvet" report -f sarif "$out" &&
         gives 3 "<p>$2: " "$cuvet" report -f html "$out" &&
         gives 3 "\"outcome\": *\"$2\"" "$cuvet" report --json "$out" || return 1
-    gives 3 "^  case       $2: " "$cuvet" replay --device interpreter --timeout 1 "$out"/"$1"-*
+    gives 3 "^  case       $2: " "$cuvet" replay --device interpreter --timeout 1 "$out"/"$1"-* || return 1
+    [ "$2" = unwritten ] && return
+    gives 3 '^  reproduced it ends the same way$' "$cuvet" replay --device interpreter --timeout 1 "$out"/"$1"-* &&
+        gives 3 '^  reference  none: the launch did not end$' "$cuvet" replay --device interpreter --timeout 1 "$out"/"$1"-* &&
+        gives 3 '"reproduced":true,"runs":0.*"no_verdict":"the launch did not end"' \
+            "$cuvet" replay --device interpreter --timeout 1 --json "$out"/"$1"-*
 }
 ok 'a fault is a finding in reports, and a bundle' reported fault fault fault
 ok 'a hang is a finding in reports, and a bundle' reported spin hang hang
+# another_ending: a fault where the bundle's finding is a hang, and one where a program's launch ended.
+another_ending() {
+    local bundle
+    bundle=$(echo "$scratch"/reported-spin/spin-*)
+    sed 's/ret;/AGAIN: bra AGAIN;/' tests/golden/bundle-2/module.ptx >"$scratch/again.ptx"
+    gives 3 '"reproduced":false,' "$cuvet" replay --device interpreter --json --against "$scratch/kernels.ptx" --kernel fault "$bundle" &&
+        gives 3 '^  reference  none: the launch did not end$' "$cuvet" replay --device interpreter --timeout 1 \
+            --against "$scratch/again.ptx" tests/golden/bundle-2 && ! grep reproduced "$scratch/out"
+}
+ok 'replay: another ending is none that is reproduced' another_ending
 ok 'an output that nothing was written to is named so in reports' reported idle unwritten unwritten
 
 # reported_clean: a run without a finding is none.

@@ -259,6 +259,18 @@ static enum status replay_before(struct scene *scene, struct error *err)
     return status;
 }
 
+/* What is known of a launch that did not end. */
+static void name_ending(const struct bundle *bundle, struct replay_report *out)
+{
+    static const char *const words[] = {[WORKER_FAULTED] = "fault: ", [WORKER_HUNG] = "hang: "};
+    if (out->stopped.outcome != WORKER_FAULTED && out->stopped.outcome != WORKER_HUNG)
+        return;
+    const char *word = words[out->stopped.outcome];
+    out->same_ending = strncmp(bundle->drawn, word, strlen(word)) == 0;
+    if (!out->runs && *bundle->reference)
+        error_set(&out->why_not, STATUS_UNSUPPORTED, "the launch did not end");
+}
+
 /* All runs of the settings. */
 static enum status replay_runs(struct scene *scene, const struct replay_settings *settings,
                                struct replay_report *out, struct error *err)
@@ -275,6 +287,8 @@ static enum status replay_runs(struct scene *scene, const struct replay_settings
         progress("run %d of %d", i + 1, settings->times);
         status = replay_once(scene, settings, out, seen, &unwritten, err);
     }
+    if (!status)
+        name_ending(scene->bundle, out);
     out->values = scene->written;
     out->absent = scene->absent;
     out->absent_name = scene->absent_name;
@@ -315,8 +329,8 @@ enum status replay_bundle(struct scene *scene, const struct replay_settings *set
 
 bool replay_reproduced(const struct replay_report *report)
 {
-    return report->runs > 0 && report->same == report->runs &&
-           report->stopped.outcome == WORKER_RAN;
+    return report->same_ending || (report->runs > 0 && report->same == report->runs &&
+                                   report->stopped.outcome == WORKER_RAN);
 }
 
 bool replay_landed(const struct replay_report *report, const struct worker_about *about)

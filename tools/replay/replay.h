@@ -19,6 +19,7 @@ struct replay_report {
     int same;                     /* with the program's bytes in every output */
     int distinct;                 /* different results among them */
     struct worker_result stopped; /* the first run that did not end, where one did not */
+    bool same_ending;             /* ... as in the bundle, whose finding is that fault or hang */
     struct replay_output output[BUNDLE_ARRAYS];
     int outputs;
     bool judged; /* numbers and verdict are the reference's, of the first run ... */
@@ -48,7 +49,8 @@ struct replay_settings {
 enum status replay_bundle(struct scene *scene, const struct replay_settings *settings,
                           struct replay_report *out, struct error *err);
 
-/* Whether the launch gave the program's bytes, in all runs. */
+/* Whether the launch gave the program's bytes in all runs, or ended with the bundle's fault or
+ * hang. */
 bool replay_reproduced(const struct replay_report *report);
 
 /* Whether all blocks of all runs must have run on the multiprocessor of the settings. */
