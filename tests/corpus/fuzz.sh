@@ -372,6 +372,41 @@ blocks_again() {
 }
 ok 'blocks: the bundle is reproduced' blocks_again
 
+# Sums of integers that name the accumulator in which they are wrong.
+cat >"$scratch/integers.yaml" <<'YAML'
+version: 1
+kernels:
+  - kernel: '/^row_sum_(?<T>f32|f16|bf16)_\d+$/'
+    signature: const T x[rows:pitch][cols], T y[rows], i32 rows, i32 cols, i64 pitch
+    reference: row_sum
+    fuzz: {block: 128, grid: "min(rows, 64)", align: 1, rows: 1..8, cols: 1..4099, x: {values: integers}}
+  - kernel: '/^gemv_(?<T>f32|f16|bf16)_\d+$/'
+    signature: const T a[m][n], const T x[n], T y[m], i32 m, i32 n
+    reference: gemv
+    fuzz: {block: 128, grid: "min(m, 64)", m: 1..65, n: 1..4099, a: {values: integers}, x: {values: integers}}
+  - kernel: '/^matmul_(?<T>f32|f16|bf16)_\d+$/'
+    signature: const T a[m][k], const T b[k][n], T c[m][n], i32 m, i32 n, i32 k, f32 alpha
+    reference: matmul
+    fuzz: {block: 128, grid: "min(ceil_div(m*n, 128), 64)", m: 1..33, n: 1..97, k: 1..300, alpha: 1,
+           a: {values: integers}, b: {values: integers}}
+YAML
+
+# integers STATUS PATTERN OPTIONS
+integers() {
+    local status=$1 pattern=$2
+    shift 2
+    gives "$status" "$pattern" "$cuvet" fuzz -c "$scratch/integers.yaml" --device "$device" --shrink 0 "$@" \
+        "$corpus/corpus.fatbin" && ! grep "[0-9] not run" "$scratch/out"
+}
+for kernel in row_sum_bf16_1 row_sum_bf16_5 matmul_bf16_2; do
+    ok "integers: a bf16 accumulator, $kernel" integers 3 'below 2\^8, not below 2\^11: an accumulator in bf16$' -k $kernel --cases 30
+done
+ok 'integers: an f16 accumulator' integers 3 'below 2\^11, not below 2\^24: an accumulator in f16$' -k gemv_f16_1 --cases 30
+ok 'integers: the accumulator in JSON' integers 3 '"accumulator":"f16","drawn"' -k gemv_f16_1 --cases 30 --json
+ok 'integers: nothing in the right kernels' integers 0 ': 200 match$' -k '/^(row_sum|gemv|matmul)_.*_0$/'
+unnamed() { integers 3 ': mismatch: ' -k "$1" && ! grep accumulator "$scratch/out"; }
+ok 'integers: a tail that is left out is no accumulator' unnamed row_sum_f16_4
+
 # Kernels that work on several arrays at once, which a struct lists; a check judges one part of them.
 cat >"$scratch/lists.yaml" <<'YAML'
 version: 1

@@ -7,6 +7,7 @@
 #include "bundle/bundle.h"
 #include "text/json_out.h"
 #include "text/printable.h"
+#include "tools/fuzz/accumulator.h"
 #include "tools/fuzz/probing.h"
 #include "tools/fuzz/record.h"
 #include "tools/fuzz/shrink.h"
@@ -72,6 +73,7 @@ struct found {
     const struct fuzz_result *result, *first;
     unsigned runs;
     const char *bundle; /* path, or "" */
+    const struct fuzz_accumulator *accumulator;
 };
 
 static void json_finding(const struct campaign *run, const struct found *found)
@@ -84,6 +86,8 @@ static void json_finding(const struct campaign *run, const struct found *found)
     json_put_string(&json, "seed", seed);
     json_put_string(&json, "outcome", fuzz_outcome_text(found->first->outcome));
     json_put_string(&json, "sentence", found->first->sentence);
+    if (found->accumulator->name)
+        json_put_string(&json, "accumulator", found->accumulator->name);
     json_put_string(&json, "drawn", found->drawn);
     if (found->small) {
         json_put_string(&json, "smallest", found->small);
@@ -133,19 +137,39 @@ static enum status store_case(struct campaign *run, const struct fuzz_result *re
     return fuzz_store(run->subject, run->now, result, number, run->settings->folder, path, err);
 }
 
+/* Names the accumulator of a wrong sum of integers; then the case is the subject's last one again.
+ */
+static enum status find_accumulator(struct campaign *run, struct fuzz_accumulator *out,
+                                    struct fuzz_result *first, struct error *err)
+{
+    *out = (struct fuzz_accumulator){0};
+    if (first->outcome != FUZZ_MISMATCH)
+        return STATUS_OK;
+    struct fuzz_result again = *first;
+    enum status status = fuzz_accumulator_find(run->subject, run->now, out, err);
+    if (!status && out->runs)
+        status = fuzz_subject_run(run->subject, run->now, &again, err);
+    if (!status && fuzz_is_finding(again.outcome))
+        *first = again;
+    fuzz_accumulator_describe(out, first);
+    return status;
+}
+
 static enum status report_finding(struct campaign *run, uint64_t number, uint64_t seed,
-                                  const struct fuzz_result *first, struct error *err)
+                                  struct fuzz_result *first, struct error *err)
 {
     static char path[BUNDLE_PATH];
     const struct fuzz_shrink limits = {run->settings->shrink, SHRINK_SECONDS};
+    struct fuzz_accumulator accumulator;
+    enum status status = find_accumulator(run, &accumulator, first, err);
     struct fuzz_result result = *first;
-    struct found found = {number, seed, NULL, NULL, &result, first, 0, path};
+    struct found found = {number, seed, NULL, NULL, &result, first, 0, path, &accumulator};
     char *drawn = description(run->now), *small = NULL;
     path[0] = '\0';
     run->totals->findings++;
-    enum status status = STATUS_OK;
-    if (limits.runs && first->outcome != FUZZ_PROBE) {
+    if (!status && limits.runs && first->outcome != FUZZ_PROBE) {
         status = fuzz_shrink_case(run->subject, &limits, run->now, &result, &found.runs, err);
+        fuzz_accumulator_describe(&accumulator, &result);
         small = description(run->now);
     }
     if (!status)

@@ -243,8 +243,9 @@ static const struct {
                {"dot_q4_K", dot_sizes},
                {"dot_q5_K", dot_sizes},
                {"dot_q6_K", dot_sizes},
-               {"lists_f32", (const unsigned[]){176, 4, 0}}};
-enum { KERNELS = sizeof kernels / sizeof kernels[0], DOTS = 4, LISTS = KERNELS - 1, CASES = 400 };
+               {"lists_f32", (const unsigned[]){176, 4, 0}},
+               {"sums_f16", (const unsigned[]){8, 8, 4, 4, 0}}};
+enum { KERNELS = sizeof kernels / sizeof kernels[0], DOTS = 4, LISTS = KERNELS - 2, CASES = 400 };
 
 static struct fuzz_case drawn;
 

@@ -387,6 +387,8 @@ void fuzz_case_describe(const struct fuzz_case *c, struct textbuf *text)
                                                                  : "poison");
         if (c->array[i].there && recipe->dist == FUZZ_scaled)
             textbuf_printf(text, "(2^%d)", recipe->scale);
+        if (c->array[i].there && recipe->dist == FUZZ_integers)
+            textbuf_printf(text, "(%d)", 3 << recipe->scale >> 2);
         if (c->array[i].there && recipe->skew)
             textbuf_printf(text, "@%u", recipe->skew);
     }

@@ -17,10 +17,14 @@
 
 enum { FUZZ_PARAM_BYTES = 32 << 10, FUZZ_DIMS = 8, FUZZ_GUARD = 4096, FUZZ_ALIGN = 256 };
 
+/* FUZZ_integers: the large number is 3 * 2^(scale - 2), beside which 1 is lost in bf16, or in f16
+ * as well. */
+enum { FUZZ_INTEGERS_BF16 = 9, FUZZ_INTEGERS_F16 = 12 };
+
 /* How an array is filled and placed. */
 struct fuzz_recipe {
     enum fuzz_dist dist;
-    int scale;     /* FUZZ_scaled: the exponent */
+    int scale;     /* FUZZ_scaled: the exponent; FUZZ_integers: 0 (no large number), or as above */
     uint32_t skew; /* bytes from a multiple of FUZZ_ALIGN to the array */
     bool aliased;  /* it lies where fuzz_array.alias does */
     bool absent;   /* null */

@@ -195,7 +195,8 @@ static enum fuzz_dist draw_dist(const struct fuzz_array *array, uint64_t seed, b
 {
     bool integers = dtype_is_integer(array->item->type.dtype);
     unsigned first = integers ? FUZZ_below_uniform : 0;
-    unsigned end = integers ? FUZZ_DISTS : array->dists ? FUZZ_below_uniform : FUZZ_bits;
+    unsigned reals = array->dists & 1u << FUZZ_integers ? FUZZ_below_uniform : FUZZ_integers;
+    unsigned end = integers ? FUZZ_DISTS : array->dists ? reals : FUZZ_bits;
     struct fuzz_stream common = fuzz_stream(seed, "values of the case");
     struct fuzz_stream own = stream_of(seed, array->item->name, "values", 0);
     bool infinite = fuzz_below(&common, FUZZ_bits) == FUZZ_inf && !integers;
@@ -234,6 +235,8 @@ static void draw_array(const struct fuzz_rule *rule, unsigned i, unsigned rank,
     recipe->absent = array->absent && fuzz_below(&place, 4) == 0;
     recipe->dist = draw_dist(array, seed, array->item->ndim >= rank);
     recipe->scale = (int)fuzz_below(&place, 31) - 20;
+    if (recipe->dist == FUZZ_integers)
+        recipe->scale = recipe->scale & 1 ? FUZZ_INTEGERS_BF16 : FUZZ_INTEGERS_F16;
 }
 
 static void draw_arrays(const struct fuzz_rule *rule, struct fuzz_choices *choices)

@@ -129,6 +129,23 @@ static double subnormal_value(enum dtype dtype, double n)
     return ldexp(n, dtype_block(dtype) ? SUBNORMAL_BLOCK : least[dtype] - 3);
 }
 
+/* Each row has a large integer and its negative, so that its sum is small and only what was lost
+ * beside them shows. */
+static double integers_value(const struct source *s, int64_t i, struct fuzz_block block)
+{
+    int64_t col = i % s->cols;
+    struct fuzz_block row = fuzz_random(s->seed, s->row, (uint64_t)(i / s->cols));
+    int64_t at = (int64_t)((uint64_t)row.v[0] * (uint64_t)s->cols >> 32);
+    int64_t other = (int64_t)((uint64_t)row.v[1] * (uint64_t)(s->cols - 1) >> 32) + 1 + at;
+    bool narrow = s->array->dtype == DTYPE_F8E4M3; /* 448 at most */
+    int large = 3 << (narrow && s->recipe->scale ? FUZZ_INTEGERS_BF16 : s->recipe->scale) >> 2;
+    if (large && s->cols > 1 && col == at)
+        return large;
+    if (large && s->cols > 1 && col == other % s->cols)
+        return -large;
+    return block.v[0] >> 31 ? 1 : -1;
+}
+
 static double real_value(const struct source *s, int64_t i)
 {
     struct fuzz_block block = fuzz_random(s->seed, s->value, (uint64_t)i);
@@ -160,6 +177,8 @@ static double real_value(const struct source *s, int64_t i)
         return (double)choose_of_row(s, i, 64) / 8 - 4;
     case FUZZ_exact:
         return (double)(block.v[0] % 9) - 4;
+    case FUZZ_integers:
+        return integers_value(s, i, block);
     case FUZZ_bits:
         return block.v[0] >> 31;
     case FUZZ_mask:
