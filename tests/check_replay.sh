@@ -445,15 +445,17 @@ ok 'a bundle without parameters' no_parameters
 wrong_launch() {
     local expression
     for expression in 's/,"hex": "[0-9a-f]*"//' 's/"hex": "[0-9a-f]*"/"hex": 3.5/' 's/[0-9a-f]"}/"}/' 's/"grid": \[4/"grid": [0/' \
-        's/"block": \[128/"block": [0/'; do
+        's/"block": \[128/"block": [0/' 's/"block": \[128/"block": [4096/' 's/"block": \[128,1,1/"block": [1,1,65/' \
+        's/"grid": \[4,1/"grid": [4,65536/' 's/"grid": \[4,1,1/"grid": [2147483647,65535,65535/'; do
         copy launch.json sed "$expression" tests/golden/bundle-2/launch.json
-        refused "$scratch/copy" && grep -qE '"(hex|parameters|grid|block)": expected' "$scratch/err" && continue
+        refused "$scratch/copy" && grep -qE '"(hex|parameters|grid|block)": expected' "$scratch/err" &&
+            gives 2 '"(hex|parameters|grid|block)": expected' "$cuvet" lift "$scratch/copy" && continue
         echo "$expression"
         cat "$scratch/err"
         return 1
     done
 }
-ok 'parameters without their bytes, and a grid without blocks' wrong_launch
+ok 'parameters without their bytes, and grids and blocks that no device runs' wrong_launch
 ok 'as many parameters as CUDA allows' laid_out output CUVET_SUBSET=off wide wide_wrong
 ok 'one of several inputs in a struct' laid_out 'element that the launch writes' CUVET_SUBSET=off \
     torch_structs cat wrong

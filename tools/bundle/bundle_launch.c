@@ -8,6 +8,7 @@
 #define BYTES_MOST    (INT64_C(1) << 46)
 #define ELEMENTS_MOST (INT64_C(1) << 35) /* of one array that are stored, in bytes */
 #define ROWS_MOST     (INT64_C(1) << 24)
+#define BLOCKS_MOST   (UINT64_C(1) << 34) /* of a grid: no launch of more comes to an end */
 
 enum dtype bundle_dtype(struct json_in *in, json_t *object, const char *key)
 {
@@ -30,6 +31,23 @@ static void read_dim3(struct json_in *in, json_t *root, const char *key, uint32_
             json_in_fail(in, key, "three numbers below 2^31");
         out[i] = (uint32_t)value[i];
     }
+}
+
+/* Grid and block of a kernel that some device runs. */
+static void read_shape(struct json_in *in, struct bundle *bundle, json_t *root)
+{
+    read_dim3(in, root, "grid", bundle->grid);
+    read_dim3(in, root, "block", bundle->block);
+    const uint32_t *grid = bundle->grid, *block = bundle->block;
+    const uint32_t one[6] = {1, 1, 1, block[0], block[1], block[2]};
+    const uint32_t shape[6] = {grid[0], grid[1], grid[2], block[0], block[1], block[2]};
+    if (in->failed || symbol_is_call(bundle->kernel))
+        return;
+    if (!launch_can_run(one))
+        json_in_fail(in, "block", "three numbers from 1 on, 1024 threads and 64 along z at most");
+    if (!launch_can_run(shape) || (uint64_t)grid[0] * grid[1] * grid[2] > BLOCKS_MOST)
+        json_in_fail(in, "grid",
+                     "three numbers from 1 on, 65535 along y and z and 2^34 blocks at most");
 }
 
 /* The finding of `cuvet fuzz`, as one text. */
@@ -64,12 +82,7 @@ static void read_head(struct json_in *in, struct bundle *bundle, json_t *root)
     if (json_is_string(json_object_get(root, "reference")))
         json_in_text(in, root, "reference", bundle->reference, sizeof(bundle->reference));
     bundle->launch = (uint64_t)json_in_int(in, root, "launch", 0, INT64_MAX);
-    read_dim3(in, root, "grid", bundle->grid);
-    read_dim3(in, root, "block", bundle->block);
-    for (int i = 0; i < 3 && !symbol_is_call(bundle->kernel); i++) {
-        if (!bundle->grid[i] || !bundle->block[i])
-            json_in_fail(in, bundle->grid[i] ? "block" : "grid", "three numbers from 1 on");
-    }
+    read_shape(in, bundle, root);
     bundle->shared_bytes = (uint32_t)json_in_int(in, root, "shared_bytes", 0, 1 << 24);
     if (json_in_has(root, "cluster"))
         read_dim3(in, root, "cluster", bundle->cluster);
