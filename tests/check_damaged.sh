@@ -30,6 +30,10 @@ cp "$scratch"/run/journal-*.jsonl "$good/journal.jsonl" &&
     cp "$scratch"/run/trace-*.jsonl "$good/trace.jsonl" &&
     cp -r "$scratch"/run/norm_wrong-* "$good/bundle" &&
     cp -r "$good/bundle" "$good/other" &&
+    cp -r tests/golden/bundle-2-variables "$good/values" &&
+    sed -n '/^$/,$p' tests/fuzz/corpus/diff/two >"$good/caches.jsonl" &&
+    sed -i '1d' "$good/caches.jsonl" &&
+    cp "$good/caches.jsonl" "$good/twice.jsonl" &&
     cp "$good/bundle/module.ptx" "$good/kernels.ptx" &&
     cp "$fatbin" "$good/kernels.fatbin" &&
     cp "$CUVET_BUILD/tests/plugin/told.so" "$good/plugin.so" &&
@@ -54,6 +58,9 @@ END
     sed 's/block: 64/block: "32 * triton.num_warps"/' "$good/fuzz.yaml" >"$good/triton.yaml" &&
     cp "$good/kernels.ptx" "$good/triton/KEY/norm_right.ptx" &&
     echo '{"name": "norm_right", "num_warps": 2, "num_ctas": 1, "shared": 0}' >"$good/triton/KEY/norm_right.json"
-[ -e "$good/triton/KEY/norm_right.json" ] || { echo '1..1'; echo 'not ok 1 - good inputs'; sed 's/^/# /' "$scratch/said"; exit 1; }
+# A case of `cuvet fuzz` is a bundle with all bytes around its arrays.
+"$CUVET_BUILD/cuvet" fuzz -c "$good/fuzz.yaml" --device interpreter --cases 1 --keep -o "$scratch/kept" "$good/kernels.ptx" >>"$scratch/said" 2>&1
+cp -r "$scratch"/kept/norm_right-* "$good/drawn"
+[ -e "$good/triton/KEY/norm_right.json" ] && [ -e "$good/drawn/surroundings.bin" ] || { echo '1..1'; echo 'not ok 1 - good inputs'; sed 's/^/# /' "$scratch/said"; exit 1; }
 
 python3 tests/damaged/damage.py "$CUVET_BUILD/cuvet" "$good" "${DAMAGE_SEEDS:-2}" "$@"

@@ -20,9 +20,11 @@ const struct target targets[] = {
     {"ptx", target_ptx, NULL},
     {"trace", target_trace, NULL},
     {"report", target_report, NULL},
+    {"diff", target_diff, NULL},
     {"fatbin", target_fatbin, seed_image},
     {"image", target_image, seed_image},
     {"bundle", target_bundle, seed_bundle},
+    {"bundle_files", target_bundle_files, seed_bundle_files},
     {"cases", target_cases, NULL},
     {"lint", target_lint, NULL},
     {"inductor", target_inductor, NULL},
@@ -32,6 +34,7 @@ const struct target targets[] = {
     {"lift", target_lift, NULL},
     {"status", target_status, NULL},
     {"triton", target_triton, NULL},
+    {"metadata", target_metadata, NULL},
 };
 const size_t target_count = sizeof(targets) / sizeof(*targets);
 

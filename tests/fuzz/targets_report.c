@@ -9,8 +9,10 @@
 #include "report/journal_read.h"
 #include "plugin/plugin_wire.h"
 #include "tests/fuzz/targets.h"
+#include "tools/report/aligned.h"
 #include "tools/report/digests.h"
 #include "tools/report/model.h"
+#include "tools/report/slots.h"
 #include "tools/report/trace_rows.h"
 
 enum { VARIABLES = 32 };
@@ -151,5 +153,55 @@ void target_trace(const uint8_t *data, size_t size)
         fclose(file);
     trace_rows_destroy(rows);
     digests_release(&digests);
+    free(bytes);
+}
+
+/* ---- two runs ---- */
+
+struct two_runs {
+    int run;
+    struct cache_slots caches[2];
+    struct aligned_run aligned[2];
+};
+
+static enum status add_to_run(void *user, const struct digest_line *line, struct error *err)
+{
+    struct two_runs *runs = user;
+    enum status status = cache_slots_add(&runs->caches[runs->run], line, err);
+    return status ? status : aligned_add(&runs->aligned[runs->run], line, err);
+}
+
+static void count_pair(void *user, const struct digest_line *first,
+                       const struct digest_line *second)
+{
+    *(size_t *)user += first && second ? 2 : 1;
+}
+
+/* Journals of two runs with an empty line between them, for `cuvet diff --align` and `--slots`. */
+void target_diff(const uint8_t *data, size_t size)
+{
+    struct two_runs runs = {0};
+    struct cache_slots_diff slots;
+    struct error err = {{0}};
+    size_t pairs = 0;
+    char *bytes = target_text(data, size), *end = strstr(bytes, "\n\n");
+    size_t first = end ? (size_t)(end - bytes) + 1 : size;
+    const size_t length[2] = {first, size - first};
+    for (runs.run = 0; runs.run < 2; runs.run++) {
+        char *from = bytes + (runs.run ? first : 0);
+        FILE *file = length[runs.run] ? fmemopen(from, length[runs.run], "r") : NULL;
+        if (file) {
+            digests_read_stream(file, "journal", add_to_run, &runs, &err);
+            fclose(file);
+        }
+    }
+    aligned_visit(&runs.aligned[0], &runs.aligned[1], count_pair, &pairs, &err);
+    for (int i = 0; i < 2; i++)
+        cache_slots_settle(&runs.caches[i]);
+    cache_slots_compare(&runs.caches[0], &runs.caches[1], &slots);
+    for (int i = 0; i < 2; i++) {
+        cache_slots_release(&runs.caches[i]);
+        aligned_release(&runs.aligned[i]);
+    }
     free(bytes);
 }

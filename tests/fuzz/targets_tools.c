@@ -8,6 +8,7 @@
 #include "tools/ctl_view.h"
 #include "tools/discover/draft.h"
 #include "tools/discover/triton_names.h"
+#include "tools/fuzz/image.h"
 #include "tools/fuzz/symbols.h"
 #include "tools/inductor/entry.h"
 #include "tools/ptx/lines.h"
@@ -174,5 +175,16 @@ void target_triton(const uint8_t *data, size_t size)
     struct triton_argument argument[LAYOUT_MAX];
     char *text = target_text(data, size);
     triton_names_read(text, "f", argument);
+    free(text);
+}
+
+/* Triton's KERNEL.json. */
+void target_metadata(const uint8_t *data, size_t size)
+{
+    struct fuzz_known known[FUZZ_KNOWN] = {{0}};
+    struct error err = {{0}};
+    char *text = target_text(data, size);
+    if (fuzz_known_read(known, text, size, "k.json", &err) && !*err.text)
+        abort();
     free(text);
 }
