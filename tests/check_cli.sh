@@ -130,6 +130,7 @@ completes() { # EXPECTED WORD ...
 }
 ok 'completion: verbs' completes 'replay report' cuvet re
 ok 'completion: options of a verb' completes '--minimize' cuvet replay --mini
+ok "completion: options of plugin" completes '--json --limit' cuvet plugin --
 ok "completion: a verb's own options alone" completes '--device --json' cuvet worker --
 every_verb_in_the_page() {
     local verb
@@ -291,6 +292,10 @@ plugin=$CUVET_BUILD/tests/plugin/told.so
 ok 'plugin: a made-up finding' gives 0 '^made_up_row launch 17 .* y\[3\]\[5\] got 1\.5 ' '' \
     env -u LD_PRELOAD "$cuvet" plugin "$plugin"
 ok 'plugin: what it took' gives 0 'told\.so took a made-up finding in ' '' "$cuvet" plugin "$plugin"
+ok 'plugin: as JSON' gives 0 '^\{"version":1,"plugin":".*told\.so","outcome":"returned","ms":[0-9.]*\}$' '^made_up_row ' \
+    "$cuvet" plugin --json "$plugin"
+ok 'plugin: a hang as JSON' gives 1 '"outcome":"late"' 'took longer than 500 ms and was stopped' \
+    env PLUGIN_ACT=hang "$cuvet" plugin --json --limit 500 "$plugin"
 ok 'plugin: a crash' gives 1 '^made_up_row ' 'told\.so ended its process by signal 11' \
     env PLUGIN_ACT=crash "$cuvet" plugin "$plugin"
 ok 'plugin: an exit' gives 1 '^made_up_row ' 'ended its process with exit status 3' \

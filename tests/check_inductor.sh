@@ -21,6 +21,8 @@ changed() {
 
 ok 'a folder becomes entries' gives 0 'inductor.yaml: 7 entries; kernels without one: 1' "$cuvet" inductor \
     -o "$scratch/inductor.yaml" $folder
+ok 'the counts as JSON' gives 0 '^\{"version":1,"registry":".*json.yaml","entries":7,"without_entry":1,"reference_files":1,"unread":0\}$' \
+    "$cuvet" inductor --json -o "$scratch/json.yaml" $folder
 ok 'parameters are those of the file' holds inductor.yaml \
     'const bf16 in_ptr0[3840][1], const f32 in_ptr1[96][1], const f32 in_ptr2[3840][1], bf16 out_ptr0[3840][1], i32 xnumel, ...'
 ok 'values that never leave are no parameters' holds inductor.yaml \

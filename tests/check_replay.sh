@@ -61,7 +61,7 @@ golden() {
     [ -n "$found" ] || { echo "found_in has no line for $1"; return 1; }
     gives 3 'reproduced every output has the program' "$cuvet" replay --device interpreter "$1" &&
         gives 3 "reference  $found" "$cuvet" replay --device interpreter --times 3 "$1" &&
-        gives 3 '"reproduced":true,"runs":1,"same":1' "$cuvet" replay --device interpreter --json "$1"
+        gives 3 '^\{"version":1,.*"reproduced":true,"runs":1,"same":1' "$cuvet" replay --device interpreter --json "$1"
 }
 for bundle in tests/golden/bundle-*; do
     ok "$bundle is replayed" golden "$bundle"
@@ -502,7 +502,7 @@ pairs() {
         gives 0 'y +4 rows compared, no difference beyond' against rms_norm rms_norm_batched_wrong --grid 1 --rtol 1e-6 &&
         gives 0 'y +4 rows compared, no difference$' against rms_norm_batched_wrong rms_norm_batched_wrong --grid 1 &&
         gives 3 '4 of 4 m differ' against q4k_gemv q4k_gemv_batched_wrong --grid 6 --item m &&
-        gives 3 '"agrees":false' against rope rope_batched_wrong --grid 1,1,1 --json &&
+        gives 3 '^\{"version":1,.*"agrees":false' against rope rope_batched_wrong --grid 1,1,1 --json &&
         gives 0 'no difference' against "$scratch"/report/rope_batched_wrong-*-0 rope_batched_wrong
 }
 # against OTHER KERNEL OPTION ...: a bundle of KERNEL and another kernel.

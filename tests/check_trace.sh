@@ -117,6 +117,7 @@ END
     ok 'cuvet trace --json' bash -c '"$0" trace --json "$1" | python3 -c "
 import json, sys
 r = json.load(sys.stdin)
+assert r[\"version\"] == 1
 assert r[\"launches\"] == 6 and r[\"rows\"][0][\"checked\"] == 6, r"' "$cuvet" "$scratch/both"
     # shellcheck disable=SC2016
     ok 'cuvet trace -f chrome' bash -c '"$0" trace -f chrome "$1" | python3 -c "
@@ -194,6 +195,7 @@ END
     ok 'diff --json' bash -c '"$0" diff --json "$1" "$2" | python3 -c "
 import json, sys
 d = json.load(sys.stdin)
+assert d[\"version\"] == 1
 assert d[\"first_other_output\"][\"launch\"] == 2 and d[\"first_other_input\"][\"launch\"] == 3, d
 assert d[\"kernels\"][0][\"first_is_output\"] and d[\"kernels\"][0][\"other_inputs\"] == 2, d"' \
         "$cuvet" "$scratch/one" "$scratch/caused"
@@ -319,6 +321,7 @@ assert {a["kernel"]: a["second_only"] for a in d["alone"]}["tuned"] == 1 and len
     ok 'diff --slots --json' bash -c '"$0" diff --slots --json "$1" "$2" | python3 -c "
 import json, sys
 d = json.load(sys.stdin)
+assert d[\"version\"] == 1
 row = d[\"first_other_row\"]
 assert d[\"differ\"] == 1 and row[\"row\"] == 9 and row[\"first\"][\"hash\"] != row[\"second\"][\"hash\"], d"' \
         "$cuvet" "$scratch/batched" "$scratch/late"

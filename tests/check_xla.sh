@@ -11,6 +11,12 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
 ok 'a dump becomes entries' gives 0 'xla.yaml: 8 entries; kernels without one: 2' "$cuvet" xla -o "$scratch/xla.yaml" $dump
+ok 'the counts as JSON' gives 0 '^."version":1,"registry":".*json.yaml","entries":8,"without_entry":2,"reference_files":1,"unread":0.$' \
+    "$cuvet" xla --json -o "$scratch/json.yaml" $dump
+ok 'a module that cannot be read is counted' bash -c 'cp -r "$1" "$2/unread" && echo none >"$2/unread/x_after_optimizations.txt" &&
+    "$0" xla -o "$2/unread.yaml" --json "$2/unread" 2>"$2/err" | python3 -c "
+import json, sys
+assert json.load(sys.stdin)[\"unread\"] == 1"' "$cuvet" $dump "$scratch"
 ok 'values in one memory are one parameter' holds xla.yaml \
     'inout f32 a0[5000][1], inout f32 a1[5000][1], const f32 a2[5000][1], const f32 a3[1][1]'
 ok 'and, in another entry, parameters of their own' holds xla.yaml \

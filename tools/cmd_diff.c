@@ -392,6 +392,7 @@ static void put_json(const struct diff *diff)
     json_out_init(&json);
     json.lines = 2;
     json_begin_object(&json);
+    json_put_int(&json, "version", 1);
     json_put_uint(&json, "first_launches", diff->first_launches);
     json_put_uint(&json, "second_launches", second_launches(diff));
     json_put_uint(&json, "both", diff->both);

@@ -21,9 +21,10 @@
 enum { MOST_BYTES = 1 << 30 };
 
 static const char usage[] =
-    "usage: cuvet inductor [-o FILE] FOLDER...\n"
+    "usage: cuvet inductor [--json] [-o FILE] FOLDER...\n"
     "  FOLDER     that TORCHINDUCTOR_CACHE_DIR names, or a file that Inductor generated\n"
-    "  -o FILE    the registry that is written (inductor.yaml); its references stand beside it\n";
+    "  -o FILE    the registry that is written (inductor.yaml); its references stand beside it\n"
+    "  --json     prints one JSON object in place of the line with the counts\n";
 
 /* 0, or an exit status. */
 static int add(struct xla_draft *draft, const char *path, unsigned *kernels)
@@ -91,6 +92,7 @@ int cmd_inductor(int argc, char **argv)
     const char *output = "inductor.yaml";
     char **folders = calloc((size_t)argc + 1, sizeof *folders);
     struct xla_draft *draft = NULL;
+    bool json = false;
     int count = 0, result = folders ? 0 : 1;
     for (int i = 1; i < argc && !result; i++) {
         bool named = strcmp(argv[i], "-o") == 0 || strcmp(argv[i], "--output") == 0;
@@ -99,7 +101,9 @@ int cmd_inductor(int argc, char **argv)
             free(folders);
             return 0;
         }
-        if ((named && ++i == argc) || (!named && argv[i][0] == '-'))
+        if (strcmp(argv[i], "--json") == 0)
+            json = true;
+        else if ((named && ++i == argc) || (!named && argv[i][0] == '-'))
             result = 2;
         else if (named)
             output = argv[i];
@@ -113,7 +117,7 @@ int cmd_inductor(int argc, char **argv)
     }
     result = result || xla_draft_create(&draft, "inductor") ? 1 : read_folders(draft, folders);
     if (!result)
-        result = xla_write(draft, output);
+        result = xla_write(draft, output, json, 0);
     xla_draft_destroy(draft);
     free(folders);
     return result;

@@ -10,6 +10,7 @@
  * cannot be loaded.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "system/files.h"
+#include "text/json_out.h"
 #include "text/number.h"
 #include "text/printable.h"
 #include "cuvet.h"
@@ -27,6 +29,12 @@
 #include "tools/cmd.h"
 #include "tools/inherited.h"
 #include "tools/plugin_worker.h"
+
+static const char usage[] =
+    "usage: cuvet plugin [--limit MILLISECONDS] [--json] FILE.so\n"
+    "  --limit MILLISECONDS  time for loading and the call (10000)\n"
+    "  --json                prints one JSON object; what the plugin prints goes to standard "
+    "error\n";
 
 static const int64_t ms = 1000000;
 
@@ -151,25 +159,70 @@ static int serve(const char *file)
 
 /* ---- for an author ---- */
 
-static int print_end(const char *file, int status)
+/* Standard output for one JSON object, while what the plugin prints goes to standard error; NULL
+ * where there is none. */
+static FILE *own_output(void)
 {
-    if (WIFSIGNALED(status))
+    int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!out || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        return NULL;
+    return out;
+}
+
+static int print_json(FILE *out, const char *file, const char *outcome, double call_ms)
+{
+    struct json_out json;
+    json_out_init(&json);
+    json_begin_object(&json);
+    json_put_int(&json, "version", 1);
+    json_put_string(&json, "plugin", file);
+    json_put_string(&json, "outcome", outcome);
+    json_put_double(&json, "ms", call_ms);
+    json_end(&json);
+    bool good = json_out_ok(&json) && fprintf(out, "%s\n", json.text.data) > 0;
+    json_out_release(&json);
+    return fclose(out) || !good;
+}
+
+/* The sentence of a call that did not return. */
+static void print_end(const char *file, enum worker_answer answer, int status, uint64_t limit_ms)
+{
+    if (answer == WORKER_LATE)
+        fprintf(stderr, "cuvet plugin: %s took longer than %llu ms and was stopped\n",
+                PRINTABLE(file), (unsigned long long)limit_ms);
+    else if (answer == WORKER_UNLOADABLE || answer == WORKER_DONE)
+        return;
+    else if (WIFSIGNALED(status))
         fprintf(stderr, "cuvet plugin: %s ended its process by signal %d (%s)\n", PRINTABLE(file),
                 WTERMSIG(status), strsignal(WTERMSIG(status)));
     else
         fprintf(stderr, "cuvet plugin: %s ended its process with exit status %d\n", PRINTABLE(file),
                 WEXITSTATUS(status));
-    return 1;
 }
 
-static int try_once(const char *file, uint64_t limit_ms)
+/* Loads the plugin and calls it; `call_ms`: how long the call took. */
+static enum worker_answer call_once(struct plugin_worker *worker, int64_t deadline, double *call_ms)
 {
     static char message[PLUGIN_MESSAGE_MAX];
     size_t size = plugin_wire_put(&example, message, sizeof message);
-    int64_t deadline = clock_ns() + (int64_t)limit_ms * ms, began = 0;
-    enum worker_answer answer;
+    enum worker_answer answer = plugin_worker_wait(worker, deadline, -1);
+    int64_t began = clock_ns();
+    if (answer == WORKER_READY) {
+        plugin_worker_send(worker, message, size);
+        answer = plugin_worker_wait(worker, deadline, -1);
+    }
+    *call_ms = (double)(clock_ns() - began) / 1e6;
+    return answer;
+}
+
+/* `out`: takes a JSON object; NULL: text. */
+static int try_once(const char *file, uint64_t limit_ms, FILE *out)
+{
+    int64_t deadline = clock_ns() + (int64_t)limit_ms * ms;
     struct plugin_worker worker;
     struct error err = {{0}};
+    double call_ms;
     int status, fd;
 
     if (files_open_read(file, &fd, &err)) { /* dlopen waits at a FIFO */
@@ -181,30 +234,49 @@ static int try_once(const char *file, uint64_t limit_ms)
         fprintf(stderr, "cuvet plugin: no process: %s\n", strerror(errno));
         return 1;
     }
-    answer = plugin_worker_wait(&worker, deadline, -1);
-    if (answer == WORKER_READY) {
-        began = clock_ns();
-        plugin_worker_send(&worker, message, size);
-        answer = plugin_worker_wait(&worker, deadline, -1);
-    }
-    if (answer == WORKER_DONE)
-        printf("%s took a made-up finding in %.1f ms\n", PRINTABLE(file),
-               (double)(clock_ns() - began) / 1e6);
+    enum worker_answer answer = call_once(&worker, deadline, &call_ms);
+    if (answer == WORKER_DONE && !out)
+        printf("%s took a made-up finding in %.1f ms\n", PRINTABLE(file), call_ms);
     status = plugin_worker_end(&worker, answer == WORKER_LATE ? 0 : deadline);
-    if (answer == WORKER_LATE) {
-        fprintf(stderr, "cuvet plugin: %s took longer than %llu ms and was stopped\n",
-                PRINTABLE(file), (unsigned long long)limit_ms);
+    print_end(file, answer, status, limit_ms);
+    if (out && print_json(out, file,
+                          answer == WORKER_DONE         ? "returned"
+                          : answer == WORKER_LATE       ? "late"
+                          : answer == WORKER_UNLOADABLE ? "unloadable"
+                                                        : "ended",
+                          call_ms))
         return 1;
+    return answer == WORKER_DONE ? 0 : answer == WORKER_UNLOADABLE ? 2 : 1;
+}
+
+/* 0, or an exit status. */
+static int read_arguments(int argc, char **argv, uint64_t *limit_ms, bool *json)
+{
+    int i = 1;
+    for (; i < argc - 1; i++) {
+        if (strcmp(argv[i], "--json") == 0) {
+            *json = true;
+        } else if (strcmp(argv[i], "--limit") == 0 && i + 1 < argc - 1) {
+            if (number_unsigned(argv[++i], limit_ms) && *limit_ms >= 1 && *limit_ms <= 3600000)
+                continue;
+            fprintf(stderr, "cuvet plugin: --limit expects 1 to 3600000 milliseconds, not %s\n",
+                    PRINTABLE(argv[i]));
+            return 2;
+        } else {
+            break;
+        }
     }
-    if (answer == WORKER_UNLOADABLE)
-        return 2;
-    return answer == WORKER_DONE ? 0 : print_end(file, status);
+    if (i == argc - 1 && argv[i][0] != '-')
+        return 0;
+    fputs(usage, stderr);
+    return 2;
 }
 
 int cmd_plugin(int argc, char **argv)
 {
     uint64_t limit_ms = PLUGIN_CALL_MS;
     char file[4096];
+    bool json = false;
 
     if (argc == 4 && strcmp(argv[1], "--serve") == 0) {
         if (strcmp(argv[2], cuvet_version()) == 0)
@@ -213,22 +285,21 @@ int cmd_plugin(int argc, char **argv)
                 PRINTABLE(argv[2]));
         return 2;
     }
-    if (argc == 4 && strcmp(argv[1], "--limit") == 0) {
-        if (!number_unsigned(argv[2], &limit_ms) || limit_ms < 1 || limit_ms > 3600000) {
-            fprintf(stderr, "cuvet plugin: --limit expects 1 to 3600000 milliseconds, not %s\n",
-                    PRINTABLE(argv[2]));
-            return 2;
-        }
-        argc -= 2;
-        argv += 2;
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        fputs(usage, stdout);
+        return 0;
     }
-    bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
-    if (argc != 2 || argv[1][0] == '-') {
-        fprintf(help ? stdout : stderr, "usage: cuvet plugin [--limit MILLISECONDS] FILE.so\n");
-        return help ? 0 : 2;
-    }
+    int code = read_arguments(argc, argv, &limit_ms, &json);
+    if (code)
+        return code;
     /* dlopen searches a name without a slash in the library path, not here. */
-    snprintf(file, sizeof file, "%s%s", strchr(argv[1], '/') ? "" : "./", argv[1]);
+    const char *name = argv[argc - 1];
+    snprintf(file, sizeof file, "%s%s", strchr(name, '/') ? "" : "./", name);
     fflush(NULL);
-    return try_once(file, limit_ms);
+    FILE *out = json ? own_output() : NULL;
+    if (json && !out) {
+        fprintf(stderr, "cuvet plugin: standard output: %s\n", strerror(errno));
+        return 1;
+    }
+    return try_once(file, limit_ms, out);
 }

@@ -178,6 +178,7 @@ static bool print_json(const struct request *request, const struct scene *scene,
     struct json_out json;
     json_out_init(&json);
     json_begin_object(&json);
+    json_put_int(&json, "version", 1);
     json_put_string(&json, "bundle", request->folder);
     json_put_string(&json, "kernel", scene->kernel);
     json_put_string(&json, "device", worker_about(scene->worker)->name);
@@ -264,6 +265,7 @@ static bool print_parity_json(const struct request *request, const struct scene 
     struct json_out json;
     json_out_init(&json);
     json_begin_object(&json);
+    json_put_int(&json, "version", 1);
     json_put_string(&json, "bundle", request->folder);
     json_put_string(&json, "kernel", scene->kernel);
     json_put_string(&json, "other", other->kernel);

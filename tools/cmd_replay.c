@@ -385,6 +385,7 @@ static int print_json(const struct request *request, const struct scene *scene,
     struct json_out json;
     json_out_init(&json);
     json_begin_object(&json);
+    json_put_int(&json, "version", 1);
     json_put_string(&json, "bundle", request->folder);
     json_put_string(&json, "kernel", bundle->kernel);
     json_put_string(&json, "device", about->name);
@@ -458,12 +459,14 @@ static bool print_minimal_json(const struct minimal *minimal)
     struct json_out json;
     json_out_init(&json);
     json_begin_object(&json);
+    json_put_int(&json, "version", 1);
     json_put_bool(&json, "fails", minimal->fails);
     json_put_int(&json, "runs", minimal->runs);
     json_put_array(&json, "inputs");
     for (int i = 0; i < minimal->inputs; i++) {
         const struct minimal_input *input = &minimal->input[i];
         json_begin_object(&json);
+    json_put_int(&json, "version", 1);
         json_put_string(&json, "array", input->name);
         json_put_int(&json, "elements", input->elements);
         json_put_int(&json, "needed", input->needed);

@@ -281,6 +281,7 @@ static void put_json(struct view *view)
     struct json_out *json = &view->json;
     json->lines = 2;
     json_begin_object(json);
+    json_put_int(json, "version", 1);
     json_put_uint(json, "launches", view->launches);
     json_put_uint(json, "traces", view->files);
     json_put_uint(json, "dropped", view->dropped);

@@ -18,9 +18,10 @@
 #include "tools/xla/draft.h"
 
 static const char usage[] =
-    "usage: cuvet xla [-o FILE] FOLDER\n"
+    "usage: cuvet xla [--json] [-o FILE] FOLDER\n"
     "  FOLDER     that XLA_FLAGS=\"--xla_dump_to=FOLDER --xla_dump_hlo_as_text\" filled\n"
-    "  -o FILE    the registry that is written (xla.yaml); its references stand beside it\n";
+    "  -o FILE    the registry that is written (xla.yaml); its references stand beside it\n"
+    "  --json     prints one JSON object in place of the line with the counts\n";
 
 enum { MOST_BYTES = 1 << 30 };
 
@@ -65,7 +66,7 @@ static int is_module(const struct dirent *entry)
 }
 
 /* 0, or an exit status. A module that cannot be read is left out beside others. */
-static int read_folder(struct xla_draft *draft, const char *folder)
+static int read_folder(struct xla_draft *draft, const char *folder, unsigned *unread)
 {
     struct dirent **found = NULL;
     enum status status = STATUS_OK;
@@ -79,6 +80,7 @@ static int read_folder(struct xla_draft *draft, const char *folder)
         if (status != STATUS_NO_MEMORY)
             status = add(draft, folder, found[i]->d_name);
         good += !status;
+        *unread += status != STATUS_OK;
         free(found[i]);
     }
     free(found);
@@ -90,10 +92,16 @@ int cmd_xla(int argc, char **argv)
 {
     const char *output = "xla.yaml", *folder = NULL;
     struct xla_draft *draft = NULL;
+    unsigned unread = 0;
+    bool json = false;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") == 0) {
             fputs(usage, stdout);
             return 0;
+        }
+        if (strcmp(argv[i], "--json") == 0) {
+            json = true;
+            continue;
         }
         bool named = strcmp(argv[i], "-o") == 0 || strcmp(argv[i], "--output") == 0;
         if ((named && ++i == argc) || (!named && (argv[i][0] == '-' || folder))) {
@@ -106,9 +114,9 @@ int cmd_xla(int argc, char **argv)
         fputs(usage, stderr);
         return 2;
     }
-    int result = xla_draft_create(&draft, "xla") ? 1 : read_folder(draft, folder);
+    int result = xla_draft_create(&draft, "xla") ? 1 : read_folder(draft, folder, &unread);
     if (!result)
-        result = xla_write(draft, output);
+        result = xla_write(draft, output, json, unread);
     xla_draft_destroy(draft);
     return result;
 }

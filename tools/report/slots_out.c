@@ -37,6 +37,7 @@ void slots_json(const struct cache_slots_diff *result)
     json_out_init(&json);
     json.lines = 2;
     json_begin_object(&json);
+    json_put_int(&json, "version", 1);
     json_put_uint(&json, "both", result->both);
     json_put_uint(&json, "first_only", result->first_only);
     json_put_uint(&json, "second_only", result->second_only);

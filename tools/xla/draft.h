@@ -43,7 +43,8 @@ struct xla_counts xla_draft_count(struct xla_draft *draft);
 void xla_draft_registry(const struct xla_draft *draft, FILE *out, const char *stem);
 /* References of the text with that number. */
 void xla_draft_text(const struct xla_draft *draft, FILE *out, unsigned number);
-/* All files, with a line on standard output that counts: 0, or 1 with a message. */
-int xla_write(struct xla_draft *draft, const char *output);
+/* All files, with a line or a JSON object on standard output that counts: 0, or 1 with a message.
+ * `unread`: modules that could not be read. */
+int xla_write(struct xla_draft *draft, const char *output, bool json, unsigned unread);
 
 #endif
