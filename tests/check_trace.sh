@@ -126,6 +126,11 @@ e = json.load(sys.stdin)[\"traceEvents\"]
 assert [x[\"ph\"] for x in e] == [\"M\"] + [\"X\"] * 6 and e[1][\"args\"][\"cols\"] == 100, e
 assert all(a[\"ts\"] <= b[\"ts\"] for a, b in zip(e[1:], e[2:]))"' "$cuvet" "$scratch/both"
 
+    large() {
+        mkdir -p "$scratch/large" && sed 's/"cols":100/"cols":9007199254740993/' "$scratch"/both/trace-*.jsonl >"$scratch/large/trace-a.jsonl"
+        "$cuvet" trace -f chrome "$scratch/large" | grep -c '"cols":9007199254740993[,}]'
+    }
+    ok 'cuvet trace -f chrome: an integer beyond 2^53 keeps its digits' large
     # The same pid on another host, as in two containers.
     two_hosts() {
         mkdir -p "$scratch/hosts" && cp "$scratch"/both/trace-*.jsonl "$scratch/hosts/trace-a.jsonl" &&

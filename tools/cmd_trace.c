@@ -356,7 +356,9 @@ static void put_event_args(struct json_out *json, const struct trace_line *line)
     if (line->args)
         json_object_foreach(line->args, name, value)
         {
-            if (json_is_number(value))
+            if (json_is_integer(value)) /* beyond 2^53 a double loses digits */
+                json_put_int(json, name, json_integer_value(value));
+            else if (json_is_number(value))
                 json_put_double(json, name, json_number_value(value));
             else
                 json_put_string(json, name, json_string_value(value));

@@ -2,9 +2,9 @@
  * fields.h - members of a JSON object by name and type, for the readers of journals and traces.
  *
  * A member that is absent or null is no error: *out keeps its value. One of another type makes
- * STATUS_INVALID and a sentence with its name, what was found and what was expected. Numbers are
- * read as reals (FIELDS_DECODING), because a count of 64 bits need not fit the parser's integers;
- * counts are whole and at most 2^63. NaN and the infinities are strings (text/json_out.h).
+ * STATUS_INVALID and a sentence with its name, what was found and what was expected. Counts
+ * are whole and at most 2^63. A line with an integer that does not fit the parser's has all numbers
+ * as reals. NaN and the infinities are strings (text/json_out.h).
  */
 #ifndef TOOLS_REPORT_FIELDS_H
 #define TOOLS_REPORT_FIELDS_H
@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include "base/error.h"
 
-enum { FIELDS_DECODING = JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES };
+enum { FIELDS_DECODING = JSON_REJECT_DUPLICATES };
 
 enum status field_text(json_t *object, const char *key, const char **out, struct error *err);
 enum status field_count(json_t *object, const char *key, uint64_t *out, struct error *err);

@@ -150,6 +150,8 @@ static enum status parse(const char *text, size_t length, int version, json_t **
     json_error_t trouble;
     int64_t found = -1;
     *out = json_loadb(text, length, FIELDS_DECODING, &trouble);
+    if (!*out) /* an integer beyond 2^63 is read as a real */
+        *out = json_loadb(text, length, FIELDS_DECODING | JSON_DECODE_INT_AS_REAL, &trouble);
     if (!*out)
         return error_set(err, STATUS_INVALID, "not JSON at column %d: %s", trouble.column,
                          trouble.text);
