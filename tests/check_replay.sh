@@ -50,6 +50,18 @@ ok 'worker: the device' gives 0 '^interpreter: ' "$cuvet" worker --device interp
 ok 'worker: as JSON' gives 0 '"kind":"interpreter","name":".*"memory":[0-9]' "$cuvet" worker --json --device interpreter
 ok 'worker: one object' python3 -m json.tool "$scratch/out"
 ok 'worker: an unknown option' gives 2 'expected nothing, --json or --device' "$cuvet" worker --jsn
+ok 'worker: a GPU by its number' gives 0 '^gpu: softgpu' env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" "$cuvet" worker --device 0
+ok 'worker: a GPU that is not there' gives 1 'there is no GPU 7' env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" "$cuvet" worker --device 7 --json
+ok 'worker: a device that is none' gives 2 'or the number of a GPU' "$cuvet" worker --device 7x
+
+# one_line VERB OPTION VALUE: a wrong value is one sentence, without the usage.
+one_line() {
+    gives 2 "^cuvet $1: .*$3.*; see --help" "$cuvet" "$@" tests/golden/bundle-2 && [ "$(wc -l <"$scratch/out")" -eq 1 ]
+}
+for verb in replay probe; do
+    ok "$verb: a wrong value is one sentence" one_line $verb --times none
+    ok "$verb: so is a time that is none" one_line $verb --timeout 5us
+done
 
 # What the reference finds in each golden bundle.
 declare -A found_in=(
@@ -174,6 +186,10 @@ ok 'launch.json with members of other types and ranges' damaged 's/"version": 2/
     's/"dtype": "f32"/"dtype": "f33"/' 's/"address": "0x[0-9a-f]*"/"address": "here"/' 's/"array": "x"/"array": "z"/' \
     's/"stride": \[1\]/"stride": [2]/' 's/"call":/"cull":/' 's/"seed": "0x/"seed": "/' 's/"file": "module/"file": "..\/module/'
 ok 'no bundle' refused "$scratch/nothing"
+ok 'replay: a time in fractions of a second' gives 3 '^  reproduced' \
+    "$cuvet" replay --timeout 2.5 --device interpreter tests/golden/bundle-2
+ok 'replay: a time in milliseconds' gives 3 '^  reproduced' \
+    "$cuvet" replay --timeout 2500ms --device interpreter tests/golden/bundle-2
 ok 'no argument' gives 2 'expected the folder of one bundle' "$cuvet" replay
 ok 'a device that is none' gives 2 'expected auto, gpu, interpreter or the number of a GPU' "$cuvet" probe --device cpu tests/golden/bundle-2
 ok 'an image that is none' gives 2 'is none of PTX' \
@@ -217,7 +233,7 @@ by_driver() {
     local report=$scratch/report
     gives 3 'reproduced every output' env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" \
         "$cuvet" replay --device gpu --oracle device "$report"/wrong-*-0 &&
-        gives 3 'outside    finding  4 bytes are written outside y' \
+        gives 3 'outside +finding  4 bytes are written outside y' \
             env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" "$cuvet" probe --device gpu "$report"/outside-*-0 &&
         gives 1 'there is no GPU 7' env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" \
             "$cuvet" replay --gpu 7 "$report"/wrong-*-0 &&

@@ -40,8 +40,8 @@ static const char usage[] =
     "                       `cuvet probe` does: steady, noise, reads, alignment, state, permute,\n"
     "                       neighbours and split, unless checks are named\n"
     "      --oracle WHERE   where references run: cpu or gpu\n"
-    "      --device NAME    where the kernel runs: auto, gpu or interpreter\n"
-    "      --timeout MS     of one launch, 10000\n"
+    "      --device NAME    where the kernel runs: auto, gpu, interpreter or the number of a GPU\n"
+    "      --timeout SECONDS  of one launch, 10; a fraction, or such as 300ms, too\n"
     "  -o, --report FOLDER  writes a journal and findings as bundles there\n"
     "      --keep           writes every case that was judged as a bundle, not findings alone\n"
     "      --list           prints every case\n"
@@ -144,9 +144,7 @@ static enum status read_number(int option, const char *text, struct arguments *a
         s->shrink = status ? 0 : (unsigned)number;
         return status;
     case OPTION_TIMEOUT:
-        status = read_count("timeout", text, 1, 86400000, &number, err);
-        a->worker.timeout_ms = status ? 0 : (int)number;
-        return status;
+        return worker_timeout_read(text, &a->worker, err);
     default:
         if (number_real(text, &s->seconds) && s->seconds > 0)
             return STATUS_OK;
@@ -177,7 +175,7 @@ static enum status read_option(int option, const char *text, const char *word, s
             return STATUS_OK;
         return error_set(err, STATUS_INVALID, "--oracle is '%.40s'; expected cpu or gpu", text);
     case OPTION_DEVICE:
-        return worker_device_of(text, &a->worker.device, err);
+        return worker_device_read(text, &a->worker, err);
     case OPTION_PROBE:
         a->probes = true;
         return fuzz_probing_checks(text, &a->probing.checks, err);
@@ -327,10 +325,12 @@ static enum status run_fitting(struct session *session, const struct fuzz_image 
         return status;
     if (first.text[0])
         return error_set(err, STATUS_NOT_FOUND, "%s", first.text);
-    return name ? run_kernel(session, image, module, name, err)
-                : error_set(err, STATUS_NOT_FOUND,
-                            "the image's kernels cannot be listed; name them "
-                            "by --kernel");
+    if (!name)
+        return error_set(err, STATUS_NOT_FOUND, "%s",
+                         symbols->text ? "the PTX has no .entry: it is cut off, or has no kernel"
+                                       : "the image's kernels cannot be listed; name them by "
+                                         "--kernel");
+    return run_kernel(session, image, module, name, err);
 }
 
 static enum status run_image(struct session *session, struct error *err)

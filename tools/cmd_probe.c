@@ -51,8 +51,8 @@ struct request {
 
 static int wrong(const char *sentence, const char *text)
 {
-    fprintf(stderr, "cuvet probe: %s%s%s\n%s", sentence, text ? ": " : "",
-            text ? PRINTABLE(text) : "", usage);
+    fprintf(stderr, "cuvet probe: %s%s%s; see --help\n", sentence, text ? ": " : "",
+            text ? PRINTABLE(text) : "");
     return 2;
 }
 
@@ -97,14 +97,14 @@ static int read_option(int option, const char *value, struct request *request)
     bool good = value && *value && !*end && number >= (option == 'g' ? 0 : 1) && number <= 100000;
     if (strchr("PIGRA", option))
         return read_parity(option, value, request);
-    if (strchr("ntgN", option) && !good)
+    if (option == 't' && worker_timeout_read(value, &request->worker, &err))
+        return wrong(err.text, NULL);
+    if (strchr("ngN", option) && !good)
         return wrong("expected a number from 1 to 100000", value);
     if (strchr("dg", option) && worker_device_read(value, &request->worker, &err))
         return wrong(err.text, NULL);
     if (option == 'n')
         request->probe.times = (int)number;
-    if (option == 't')
-        request->worker.timeout_ms = (int)number * 1000;
     if (option == 'i')
         request->image = value;
     if (option == 'k')
@@ -167,7 +167,7 @@ static void print_text(const struct request *request, const struct scene *scene,
            findings(report), findings(report) == 1 ? "" : "s");
     for (int i = 0; i < PROBE_CHECKS; i++) {
         const struct probe_result *result = &report->result[i];
-        printf("  %-9s  %-7s  %s\n", probe_name((enum probe_check)i), outcomes[result->outcome],
+        printf("  %-10s  %-7s  %s\n", probe_name((enum probe_check)i), outcomes[result->outcome],
                PRINTABLE(result->sentence));
     }
 }

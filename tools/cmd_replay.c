@@ -45,8 +45,8 @@ struct request {
 
 static int wrong(const char *sentence, const char *text)
 {
-    fprintf(stderr, "cuvet replay: %s%s%s\n%s", sentence, text ? ": " : "",
-            text ? PRINTABLE(text) : "", usage);
+    fprintf(stderr, "cuvet replay: %s%s%s; see --help\n", sentence, text ? ": " : "",
+            text ? PRINTABLE(text) : "");
     return 2;
 }
 
@@ -83,15 +83,14 @@ static int read_option(int option, const char *value, struct request *request)
         request->replay.oracle = *value == 'c' ? WORKER_ORACLE_CPU : WORKER_ORACLE_DEVICE;
     else if (strchr("gS", option) && !read_number(value, 0, 4095, &number))
         return wrong("expected a number from 0 to 4095", value);
-    else if (strchr("nst", option) && !read_number(value, 1, 1000000, &number))
+    else if (option == 't' && worker_timeout_read(value, &request->worker, &err))
+        return wrong(err.text, NULL);
+    else if (strchr("ns", option) && !read_number(value, 1, 1000000, &number))
         return wrong("expected a number from 1 to 1000000", value);
     if (option == 'n')
         request->replay.times = (int)number;
     else if (option == 's')
         request->replay.seed = (uint64_t)number;
-    else if (option == 't')
-        request->worker.timeout_ms =
-            (int)(number > 1000000 / 1000 * 1000 ? 1000000 : number) * 1000;
     else if (option == 'g' && worker_device_read(value, &request->worker, &err))
         return wrong(err.text, NULL);
     else if (option == 'S')
@@ -466,7 +465,7 @@ static bool print_minimal_json(const struct minimal *minimal)
     for (int i = 0; i < minimal->inputs; i++) {
         const struct minimal_input *input = &minimal->input[i];
         json_begin_object(&json);
-    json_put_int(&json, "version", 1);
+        json_put_int(&json, "version", 1);
         json_put_string(&json, "array", input->name);
         json_put_int(&json, "elements", input->elements);
         json_put_int(&json, "needed", input->needed);

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <unistd.h>
 #include "text/json_out.h"
+#include "text/printable.h"
 #include "tools/cmd.h"
 #include "tools/inherited.h"
 #include "tools/worker/serve.h"
@@ -38,12 +39,11 @@ static void show_text(const struct worker_about *about)
            (unsigned long long)(about->memory >> 20));
 }
 
-static int show(enum worker_device device, bool json)
+static int show(const struct worker_settings *settings, bool json)
 {
-    const struct worker_settings settings = {.device = device};
     struct worker *worker;
     struct error err = {{0}};
-    if (worker_start(&worker, &settings, &err)) {
+    if (worker_start(&worker, settings, &err)) {
         fprintf(stderr, "cuvet worker: %s\n", err.text);
         return 1;
     }
@@ -57,7 +57,8 @@ static int show(enum worker_device device, bool json)
 
 int cmd_worker(int argc, char **argv)
 {
-    enum worker_device device = WORKER_AUTO;
+    struct worker_settings settings = {.device = WORKER_AUTO};
+    bool json = false;
     struct error err = {{0}};
     if (argc == 2 && !strcmp(argv[1], "--serve")) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -65,17 +66,21 @@ int cmd_worker(int argc, char **argv)
         return worker_serve(STDIN_FILENO);
     }
     if (argc == 2 && !strcmp(argv[1], "--help")) {
-        printf("usage: cuvet worker [--json] [--device auto|gpu|interpreter]\n");
+        printf("usage: cuvet worker [--json] [--device auto|gpu|interpreter|N]\n");
         return 0;
     }
-    bool json = argc > 1 && !strcmp(argv[1], "--json");
-    argc -= json;
-    argv += json;
-    if (argc == 3 && !strcmp(argv[1], "--device") && !worker_device_of(argv[2], &device, &err))
-        return show(device, json);
-    if (argc == 1)
-        return show(WORKER_AUTO, json);
-    fprintf(stderr, "cuvet worker: %s\n",
-            *err.text ? err.text : "expected nothing, --json or --device auto|gpu|interpreter");
+    for (int i = 1; i < argc && !*err.text; i++) {
+        if (!strcmp(argv[i], "--json"))
+            json = true;
+        else if (strcmp(argv[i], "--device") != 0 || i + 1 == argc)
+            error_set(&err, STATUS_INVALID,
+                      "expected nothing, --json or --device auto|gpu|interpreter|N, not %s",
+                      PRINTABLE(argv[i]));
+        else
+            worker_device_read(argv[++i], &settings, &err);
+    }
+    if (!*err.text)
+        return show(&settings, json);
+    fprintf(stderr, "cuvet worker: %s\n", err.text);
     return 2;
 }

@@ -76,6 +76,7 @@ parts() {
     [ "$(wc -l <"$scratch/whole")" -eq 20 ] && diff "$scratch/whole" "$scratch/parts"
 }
 ok 'shards split the cases' parts
+ok 'a shard without a case' gives 0 '^gelu_f32_0: no case is in this shard$' fuzz -k gelu_f32_0 --cases 2 --shard 3/3
 
 # merged: the journals of three shards, with a finding, are one report.
 merged() {
@@ -454,7 +455,7 @@ ok 'lists: the bundle is reproduced' lists_again
 # ends KERNEL OUTCOME: each of three cases has that outcome, and the run goes on behind it.
 ends() {
     "$cuvet" fuzz -c "$scratch/kernels.yaml" --device interpreter -k "$1" --cases 3 --findings 0 \
-        --shrink 0 --timeout 300 "$scratch/kernels.ptx" >"$scratch/out" 2>&1
+        --shrink 0 --timeout 300ms "$scratch/kernels.ptx" >"$scratch/out" 2>&1
     [ $? -eq 3 ] && grep -q "^$1: 3 cases in .* 3 $2\$" "$scratch/out" && return
     cat "$scratch/out"
     return 1
@@ -467,13 +468,13 @@ ok 'an output that nothing was written to' ends idle unwritten
 # and its bundle is replayed.
 reported() {
     local out=$scratch/reported-$1 again
-    "$cuvet" fuzz -c "$scratch/kernels.yaml" --device interpreter -k "$1" --cases 3 --shrink 0 --timeout 300 -o "$out" \
+    "$cuvet" fuzz -c "$scratch/kernels.yaml" --device interpreter -k "$1" --cases 3 --shrink 0 --timeout 300ms -o "$out" \
         "$scratch/kernels.ptx" >"$scratch/out" 2>&1
     "$cuvet" report "$out" >"$scratch/text" 2>&1
     [ $? -eq 3 ] && grep -q "^    1\. $1, .*: $2: " "$scratch/text" || { cat "$scratch/text"; return 1; }
     again=$(sed -n 's/^ *again   cuvet //p' "$scratch/text")
     # shellcheck disable=SC2086
-    "$cuvet" $again --device interpreter --timeout 300 --shrink 0 >"$scratch/out" 2>&1
+    "$cuvet" $again --device interpreter --timeout 300ms --shrink 0 >"$scratch/out" 2>&1
     [ $? -eq 3 ] && grep -q "^$1: case 0, .*: $2: " "$scratch/out" || { echo "$again"; cat "$scratch/out"; return 1; }
     gives 3 "^cuvet fuzz -c .* --case 0x" "$cuvet" report -f junit "$out" &&
         gives 3 "<failure type=\"$3\" message=\"1 of 1 " "$cuvet" report -f junit "$out" &&
@@ -603,7 +604,7 @@ lost() {
 ok 'a worker that is killed costs one case' lost
 lost_again() {
     local run
-    "$cuvet" fuzz -c "$scratch/kernels.yaml" --device interpreter -k spin --timeout 60000 "$scratch/kernels.ptx" \
+    "$cuvet" fuzz -c "$scratch/kernels.yaml" --device interpreter -k spin --timeout 60 "$scratch/kernels.ptx" \
         >"$scratch/out" 2>&1 &
     run=$!
     while kill -0 $run 2>"$scratch/gone"; do pkill -9 -P $run; done
@@ -749,13 +750,14 @@ refuses() {
 head -c 3000 "$corpus/corpus.fatbin" >"$scratch/cut"
 head -c 3000 /dev/urandom >"$scratch/random"
 : >"$scratch/empty"
+head -n 3 "$scratch/kernels.ptx" >"$scratch/head.ptx"
 one="fuzz -c $corpus/registry.yaml --device interpreter -k gelu_f32_0"
 ok 'no registry' refuses 'no registry is given' "$cuvet" fuzz -k gelu_f32_0 x
 ok 'no image' refuses 'expected one IMAGE' "$cuvet" fuzz -c "$corpus/registry.yaml"
 ok 'a wrong pattern' refuses 'regex' "$cuvet" fuzz -c "$corpus/registry.yaml" -k '/(/' \
     --device interpreter "$corpus/corpus.fatbin"
 for option in '--seed x' '--cases 0' '--seconds -1' '--shard 3/2' '--shard 1' '--device tpu' \
-    '--oracle me' '--timeout 0' '--shrink -1'; do
+    '--oracle me' '--timeout 0' '--timeout ms' '--timeout 0.5us' '--shrink -1'; do
     # shellcheck disable=SC2086
     ok "option $option" refuses 'expected' "$cuvet" $one $option "$corpus/corpus.fatbin"
 done
@@ -763,6 +765,7 @@ done
 {
     ok 'no file' refuses 'cannot read .*none: ' "$cuvet" $one "$scratch/none"
     ok 'an empty image' refuses 'empty is empty' "$cuvet" $one "$scratch/empty"
+    ok 'PTX without an entry' refuses 'the PTX has no .entry: it is cut off' "$cuvet" ${one% -k*} "$scratch/head.ptx"
     ok 'a cut image' refuses 'image' "$cuvet" $one "$scratch/cut"
     ok 'a random image' refuses 'image' "$cuvet" $one "$scratch/random"
     ok 'a folder without the kernel' refuses 'holds no file gelu_f32_0.ptx' "$cuvet" $one "$scratch"

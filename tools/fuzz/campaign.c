@@ -261,6 +261,10 @@ static void print_totals(const struct campaign *run)
 {
     const struct fuzz_totals *totals = run->totals;
     struct json_out json;
+    if (!run->settings->json && !totals->cases) {
+        printf("%s: no case is in this shard\n", PRINTABLE(run->subject->symbol));
+        return;
+    }
     if (!run->settings->json) {
         printf("%s: %" PRIu64 " cases in %.1f s:", PRINTABLE(run->subject->symbol), totals->cases,
                totals->seconds);

@@ -104,8 +104,11 @@ enum status fuzz_symbols_read(struct fuzz_symbols *out, struct arena *arena, con
     struct image_piece *pieces;
     *out = (struct fuzz_symbols){0};
     size_t count = image_split(image, bytes, &pieces, err);
-    for (size_t i = 0; i < count; i++)
+    out->text = count > 0;
+    for (size_t i = 0; i < count; i++) {
+        out->text = out->text && pieces[i].kind == IMAGE_PTX;
         list_piece(&l, &pieces[i]);
+    }
     if (count)
         free(pieces);
     if (l.status)

@@ -10,6 +10,7 @@
 struct fuzz_symbols {
     const char **name; /* mangled, each once; the arena's */
     size_t count;
+    bool text; /* the image is PTX alone */
 };
 
 /* Of PTX, cubins, and fatbins that hold PTX; what cannot be read adds none. */

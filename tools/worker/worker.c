@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "text/number.h"
 #include "text/printable.h"
 #include "tools/progress.h"
 #include "tools/worker/client.h"
@@ -54,6 +55,25 @@ enum status worker_device_read(const char *text, struct worker_settings *out, st
                    : STATUS_OK;
     out->device = WORKER_GPU;
     out->ordinal = atoi(text);
+    return STATUS_OK;
+}
+
+enum status worker_timeout_read(const char *text, struct worker_settings *out, struct error *err)
+{
+    char number[32] = "";
+    size_t length = strlen(text);
+    bool ms = length > 2 && strcmp(text + length - 2, "ms") == 0;
+    double value = 0;
+    length -= ms ? 2 : 0;
+    if (length < sizeof number)
+        memcpy(number, text, length);
+    bool good = number_real(number, &value);
+    value *= ms ? 1 : 1000;
+    if (!good || value < 1 || value > 1e9)
+        return error_set(err, STATUS_INVALID,
+                         "--timeout is '%.40s'; expected seconds, such as 0.5 or 60, or 500ms",
+                         PRINTABLE(text));
+    out->timeout_ms = (int)value;
     return STATUS_OK;
 }
 

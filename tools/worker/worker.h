@@ -50,6 +50,8 @@ struct worker_about {
 
 /* The same, or the number of a GPU. */
 enum status worker_device_read(const char *text, struct worker_settings *out, struct error *err);
+/* The value of --timeout: seconds, such as 0.5, or "500ms"; 1 ms to a million seconds. */
+enum status worker_timeout_read(const char *text, struct worker_settings *out, struct error *err);
 
 /* STATUS_DRIVER: that device is not there. */
 enum status worker_start(struct worker **out, const struct worker_settings *settings,
