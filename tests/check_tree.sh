@@ -1,7 +1,7 @@
 #!/bin/bash
 # check_tree.sh - the rules of the house that every `make test` holds the finished tree against.
 #
-# Takes CUVET_BUILD, CUPTI_INCLUDE and VARIANT from the Makefile.
+# Takes CUVET_BUILD, CUDA_INCLUDE, CUPTI_INCLUDE and VARIANT from the Makefile.
 set -uo pipefail
 . tests/tap.sh
 
@@ -33,6 +33,19 @@ esac
 ok 'cbids: every launch API of the toolkit has its row' tools/dev/check-cbids \
     "$CUPTI_INCLUDE/cupti_driver_cbid.h" shim/hook/launch_apis.def \
     shim/hook/wait_apis.def
+# The wrappers of cuBLAS and cuDNN hand on what the libraries' headers declare, where these are.
+prototypes() { tools/dev/check-prototypes "$1"; }
+tmp=$(mktemp -d) && trap 'rm -rf "$tmp"' EXIT
+if ! command -v python3 >/dev/null || { tools/dev/check-prototypes "$CUDA_INCLUDE" >/dev/null 2>&1; [ $? -eq 77 ]; }; then
+    skip 'prototypes: wrappers take what the libraries declare' "no Python, or none of the libraries' headers"
+else
+    ok 'prototypes: wrappers take what the libraries declare' prototypes "$CUDA_INCLUDE"
+    odd_prototype() {
+        cp -r shim tools refs "$tmp" && sed -i 's/^GEMV(cublasSgemv_v2_64, int64_t/GEMV(cublasSgemv_v2_64, int/' "$tmp/shim/hook/calls/cublas.c"
+        (cd "$tmp" && ! tools/dev/check-prototypes "$CUDA_INCLUDE") | grep -q '^shim/hook/calls: cublasSgemv_v2_64 takes'
+    }
+    ok 'prototypes: another integer is found' odd_prototype
+fi
 ok 'docs: README.md agrees with the tables' tools/dev/check-docs "$CUVET_BUILD/cuvet"
 ok 'softgpu: its settings are those that its README.md lists' tools/dev/check-softgpu
 # Without lowdown the pages are the Markdown itself.
@@ -77,7 +90,6 @@ sets_up() {
     [ -n "$package" ]
 }
 ok 'setup: installs what the build asks for' sets_up
-tmp=$(mktemp -d) && trap 'rm -rf "$tmp"' EXIT
 # A toolkit of that version is $CUDA_HOME.
 names_toolkit() {
     mkdir -p "$tmp/bin"

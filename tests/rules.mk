@@ -9,7 +9,7 @@ PROGRAMS := tests/scenario/sweep.sh tests/scenario/run.sh
 ## test: unit tests, the checks of the finished library, and programs under it on softgpu (no GPU needed)
 test: $(UNIT_BIN) $(SOFTGPU_UNIT_BIN) $(SOFTGPU_TEST_FILES) all softgpu $(SCENARIO_ALL) $(DEMO) \
     $(DEMO_KERNELS) $(CONTROL) $(PLUGINS) $(CORPUS_FILES) $(LIFT_FILES) $(FUZZ) $(FUZZ_SEEDS)/.made
-	$(quiet)CUVET_BUILD=$(BUILD) CUPTI_INCLUDE=$(CUPTI_INCLUDE) VARIANT=$(VARIANT) TEST_SECONDS=900 \
+	$(quiet)CUVET_BUILD=$(BUILD) CUDA_INCLUDE=$(CUDA_INCLUDE) CUPTI_INCLUDE=$(CUPTI_INCLUDE) VARIANT=$(VARIANT) TEST_SECONDS=900 \
 	    $(SOFTGPU_TEST_ENV) tests/run_unit.sh $(if $(TESTS),$(UNIT_RUN),$(SCRIPTS) $(UNIT_RUN) \
 	    $(SOFTGPU_UNIT_BIN) $(PROGRAMS))
 
