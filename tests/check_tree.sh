@@ -34,15 +34,15 @@ ok 'cbids: every launch API of the toolkit has its row' tools/dev/check-cbids \
     "$CUPTI_INCLUDE/cupti_driver_cbid.h" shim/hook/launch_apis.def \
     shim/hook/wait_apis.def
 # The wrappers of cuBLAS and cuDNN hand on what the libraries' headers declare, where these are.
-prototypes() { tools/dev/check-prototypes "$1"; }
+prototypes() { tools/dev/check_prototypes.py "$1"; }
 tmp=$(mktemp -d) && trap 'rm -rf "$tmp"' EXIT
-if ! command -v python3 >/dev/null || { tools/dev/check-prototypes "$CUDA_INCLUDE" >/dev/null 2>&1; [ $? -eq 77 ]; }; then
+if ! command -v python3 >/dev/null || { tools/dev/check_prototypes.py "$CUDA_INCLUDE" >/dev/null 2>&1; [ $? -eq 77 ]; }; then
     skip 'prototypes: wrappers take what the libraries declare' "no Python, or none of the libraries' headers"
 else
     ok 'prototypes: wrappers take what the libraries declare' prototypes "$CUDA_INCLUDE"
     odd_prototype() {
         cp -r shim tools refs "$tmp" && sed -i 's/^GEMV(cublasSgemv_v2_64, int64_t/GEMV(cublasSgemv_v2_64, int/' "$tmp/shim/hook/calls/cublas.c"
-        (cd "$tmp" && ! tools/dev/check-prototypes "$CUDA_INCLUDE") | grep -q '^shim/hook/calls: cublasSgemv_v2_64 takes'
+        (cd "$tmp" && ! tools/dev/check_prototypes.py "$CUDA_INCLUDE") | grep -q '^shim/hook/calls: cublasSgemv_v2_64 takes'
     }
     ok 'prototypes: another integer is found' odd_prototype
 fi

@@ -524,7 +524,7 @@ static enum status add_order(void *user, const struct digest_line *line, struct 
     const char *const names[] = {line->kernel, line->label};
     if (diff->ranks && line->process != diff->rank[0])
         return STATUS_OK;
-    return layer_order_add(&diff->order, line->process, line->sequence, names, err);
+    return layer_order_add(&diff->order, line->process, line->sequence, line->number, names, err);
 }
 
 /* Reads both runs. */

@@ -341,9 +341,10 @@ static enum status run_image(struct session *session, struct error *err)
     struct arena arena = {0};
     enum status status = fuzz_image_read(&image, a->image, err);
     struct fuzz_module module = {.image = image.bytes, .bytes = image.count};
-    if (!status)
-        status = fuzz_image_known(&image, err);
     const bool read = !status;
+    struct error other = {{0}}; /* a file of another tool's, beside an image that is no cache's */
+    if (!status && fuzz_image_known(&image, &other))
+        image.known[0].name = NULL;
     if (!status)
         status = fuzz_symbols_read(&symbols, &arena, image.bytes, image.count, err);
     if (!status && !a->kernels)

@@ -465,7 +465,6 @@ static bool print_minimal_json(const struct minimal *minimal)
     for (int i = 0; i < minimal->inputs; i++) {
         const struct minimal_input *input = &minimal->input[i];
         json_begin_object(&json);
-        json_put_int(&json, "version", 1);
         json_put_string(&json, "array", input->name);
         json_put_int(&json, "elements", input->elements);
         json_put_int(&json, "needed", input->needed);

@@ -397,7 +397,7 @@ static enum status add_order(void *user, const struct trace_process *process,
     struct view *view = user;
     const char *const names[] = {line->kernel, line->label};
     (void)process;
-    return layer_order_add(&view->order, view->files, line->n, names, err);
+    return layer_order_add(&view->order, view->files, line->n, 0, names, err);
 }
 
 static enum status read_order(struct view *view, const struct lines_files *files, struct error *err)

@@ -36,9 +36,10 @@ struct placement {
 /* Of a launch whose entry has `state` or `flow`: where it stands among those of its cache, and of
  * its arrays, caches.h. */
 struct state_moment {
-    uint64_t cache;   /* its address; 0: there is none */
-    uint64_t appends; /* launches that wrote it before this one ... */
-    uint64_t replays; /* ... and replays of graphs with such kernels, and other breaks */
+    uint64_t cache;            /* its address; 0: there is none */
+    const atomic_bool *shared; /* appends to it come on several streams; NULL: there is none */
+    uint64_t appends;          /* launches that wrote it before this one ... */
+    uint64_t replays;          /* ... and replays of graphs with such kernels, and other breaks */
     struct flow_moment {
         uint64_t array; /* address of an array of the entry's `flow`, the last the token of named
                          * positions; 0: not known */

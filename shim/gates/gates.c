@@ -10,6 +10,7 @@
 #include "gate/passing.h"
 #include "plan/plan.h"
 #include "pipeline/pipeline_state.h"
+#include "state/caches.h"
 
 enum part { SELECT, ADMIT };
 
@@ -64,8 +65,11 @@ static bool is_named(const struct ticket *ticket)
 /* Other launches are counted as unregistered, whether checking is on or off. */
 enum skip gates_mode(const struct gate_query *query)
 {
-    bool off = atomic_load_explicit(&passing.off, memory_order_relaxed);
-    return off && is_named(query->ticket) ? SKIP_OFF : SKIP_NONE;
+    if (!atomic_load_explicit(&passing.off, memory_order_relaxed) || !is_named(query->ticket))
+        return SKIP_NONE;
+    if (query->ticket->kernel->spec->plan->state) /* an uncounted launch */
+        caches_replay(query->pipeline->caches);
+    return SKIP_OFF;
 }
 
 enum skip gates_registered(const struct gate_query *query)
@@ -123,7 +127,7 @@ static void find_tallies(const struct pipeline *pipeline, struct known_kernel *k
 static void note_idle(const struct pipeline *pipeline, struct known_kernel *kernel)
 {
     uint32_t stamp = gate_stamp();
-    if (!gate_idle(pipeline->gate, kernel->spec))
+    if (kernel->spec->plan->state || !gate_idle(pipeline->gate, kernel->spec))
         return;
     atomic_store_explicit(&kernel->idle_as, SKIP_NOT_SAMPLED, memory_order_relaxed);
     atomic_store_explicit(&kernel->idle, stamp, memory_order_release);

@@ -17,7 +17,7 @@ struct captured {
     pthread_mutex_t lock;
     struct captured_graph *first;
     atomic_uint graphs;
-    char *range[MOST_RANGES]; /* distinct paths of NVTX ranges; those further are left out */
+    char *range[MOST_RANGES]; /* paths of NVTX ranges; those further are left out */
     int32_t ranges;
 };
 
@@ -290,10 +290,12 @@ void captured_exit(struct captured *captured, const struct capture_point *point,
     uninterrupted_end(&kept);
 }
 
-/* Lock held. NODE_MAP_NONE: there is no room. */
+/* Lock held. NODE_MAP_NONE: there is no room. Kernels of a range follow each other. */
 static int32_t range_number(struct captured *captured, const char *range)
 {
-    for (int32_t i = captured->ranges; i-- > 0;) {
+    enum { RECENT = 128 };
+    int32_t oldest = captured->ranges > RECENT ? captured->ranges - RECENT : 0;
+    for (int32_t i = captured->ranges; i-- > oldest;) {
         if (strcmp(captured->range[i], range) == 0)
             return i;
     }

@@ -38,7 +38,9 @@ static bool is_new(const char *api, CUresult result)
 static void own_error(const struct pipeline *pipeline, const char *api, CUresult result)
 {
     struct api_error error = {.api = api, .own = true, .error = cuda_error_name(result)};
-    if (result != CUDA_ERROR_DEINITIALIZED && !recent_is_fault(result) && is_new(api, result))
+    bool ends = result == CUDA_ERROR_DEINITIALIZED || result == CUDA_ERROR_INVALID_CONTEXT ||
+                result == CUDA_ERROR_CONTEXT_IS_DESTROYED; /* usual where a program ends */
+    if (!ends && !recent_is_fault(result) && is_new(api, result))
         report(pipeline, &error);
 }
 

@@ -87,7 +87,8 @@ static enum status check_type(const struct plan_builder *b, const struct formal 
                           "formal '%s' of '%s' takes no block formats, and '%s' is %s; coded "
                           "formals do, such as those of dequantise_blocks and linear_blocks",
                           formal->name, reference_name(b), item->name, dtype_text(dtype));
-    if (dtype != DTYPE_NONE && !dtype_is_integer(dtype) && /* NONE: the kernel's name gives it */
+    bool known = dtype != DTYPE_NONE; /* before the kernel's name gives it */
+    if (known && formal->kind == FORMAL_IN && !dtype_is_integer(dtype) &&
         ref_names_index(b->source->builtin, formal->name))
         return yaml_error(b->err, place_of(b, formal->name),
                           "formal '%s' of '%s' is an array of indices, but '%s' is %s; expected an "

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "gate/passing.h"
 #include "context/enqueue.h"
+#include "driver/cuda_api.h"
 #include "plan/plan.h"
 
 enum { CACHES = 256, FLOWS = 1024, PROBES = 16, WATCHED = 512 /* launches behind a checked one */ };
@@ -159,13 +160,32 @@ static bool take_turns(struct caches *caches, const struct kernel_spec *spec,
     return due;
 }
 
+/* Each thread has a stream of its own behind that handle. */
+static uint64_t stream_number(const struct launch *launch)
+{
+    static __thread char own;
+    const void *stream = launch->stream;
+    return (uint64_t)(uintptr_t)(stream == (const void *)CU_STREAM_PER_THREAD ? &own : stream) + 1;
+}
+
+/* A capture launches nothing, and its stream may never run the graph. */
+static bool is_captured(const struct launch *launch)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    return !launch->replayed && cuda.cuStreamIsCapturing &&
+           !cuda.cuStreamIsCapturing((CUstream)(uintptr_t)launch->stream, &status) &&
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 static void note_stream(struct cache *cache, const struct launch *launch)
 {
-    uint64_t stream = (uint64_t)(uintptr_t)launch->stream + 1;
+    uint64_t stream = stream_number(launch);
     uint64_t first = atomic_load_explicit(&cache->stream, memory_order_relaxed);
-    if (!first && atomic_compare_exchange_strong(&cache->stream, &first, stream))
+    if (first == stream || atomic_load_explicit(&cache->shared, memory_order_relaxed) ||
+        is_captured(launch))
         return;
-    if (first != stream && !atomic_load_explicit(&cache->shared, memory_order_relaxed))
+    if (first ||
+        (!atomic_compare_exchange_strong(&cache->stream, &first, stream) && first != stream))
         atomic_store_explicit(&cache->shared, true, memory_order_relaxed);
 }
 
@@ -177,6 +197,7 @@ static bool launch_of_cache(struct caches *caches, const struct kernel_spec *spe
     if (writes)
         note_stream(cache, launch);
     out->cache = atomic_load_explicit(&cache->address, memory_order_relaxed);
+    out->shared = &cache->shared;
     out->appends = writes ? atomic_fetch_add_explicit(&cache->appends, 1, memory_order_relaxed)
                           : atomic_load_explicit(&cache->appends, memory_order_relaxed);
     if (!watched)
@@ -253,12 +274,13 @@ void caches_node(struct caches *caches, const struct kernel_spec *spec, const st
     if (appends(spec))
         note_stream(cache, launch);
     out->cache = atomic_load_explicit(&cache->address, memory_order_relaxed);
+    out->shared = &cache->shared;
     out->appends = atomic_load_explicit(&cache->appends, memory_order_relaxed);
 }
 
 bool caches_shared(struct caches *caches, uint64_t address)
 {
-    const struct cache *cache = caches ? find(caches, address) : NULL;
+    const struct cache *cache = caches && address ? find(caches, address) : NULL;
     return cache && atomic_load_explicit(&cache->shared, memory_order_relaxed);
 }
 

@@ -44,7 +44,7 @@ void caches_node(struct caches *caches, const struct kernel_spec *spec, const st
 /* Appends to the cache were seen on several streams: other rows may change while one runs. */
 bool caches_shared(struct caches *caches, uint64_t address);
 
-/* A graph with such kernels is replayed. */
+/* A graph with such kernels is replayed, or a launch goes by uncounted. */
 void caches_replay(struct caches *caches);
 
 /* A check found rows that sequences have. The collector's. */

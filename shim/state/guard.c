@@ -108,6 +108,8 @@ static void add_near(struct binding *binding, int cache, int64_t first, int64_t 
 {
     const struct bound_rows *of = &binding->array[cache].rows;
     int64_t row = of->run * of->runs * (int64_t)dtype_bytes(binding->array[cache].dtype);
+    if (row <= 0)
+        return;
     int64_t most = bytes / row > 0 ? bytes / row : 1, page = is_even(of) ? 1 : of->page;
     if (of->runs > 1 && pitch_of(of) != of->run)
         most = 1;

@@ -205,8 +205,9 @@ static bool eager_between(const struct owned_cache *cache, const struct reading 
 {
     uint64_t wanted = now->moment.appends - last->moment.appends, found = 0;
     if (now->moment.replays != last->moment.replays || now->graph.graph || last->graph.graph ||
-        wanted > APPENDS || (wanted == 0 && last->order >= now->order))
-        return false;
+        wanted > APPENDS ||
+        (wanted == 0 && (last->order >= now->order || now->moment.appends == 0)))
+        return false; /* of a cache whose appends no entry names nothing is known */
     for (int i = 0; i < APPENDS; i++) {
         const struct appended *appended = &cache->appended[i];
         if (appended->used && appended->whole && !appended->graph.graph &&

@@ -5,6 +5,7 @@
 #ifndef VALUE_API_ERROR_H
 #define VALUE_API_ERROR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

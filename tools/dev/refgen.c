@@ -110,7 +110,7 @@ static int add_indices(const char *at, const char *end, char out[INDICES_MAX])
         if (length == 0 || (at[length] != '(' && at[length] != '.'))
             continue;
         snprintf(name, sizeof name, " %.*s ", (int)length, at);
-        if (strstr(out, name))
+        if (strstr(out, name) || strcmp(name, " mask ") == 0) /* which may be of any type */
             continue;
         if (strlen(out) + length + 2 > INDICES_MAX)
             return -1;

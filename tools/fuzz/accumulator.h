@@ -6,7 +6,7 @@
 
 struct fuzz_accumulator {
     const char *name; /* "bf16", "f16"; NULL: nothing is known */
-    int exact, wrong; /* integers below 2^exact are summed exactly, and below 2^wrong not */
+    int wrong;        /* small integers are summed exactly, those up to 2^wrong are not */
     unsigned runs;    /* launches that it took */
 };
 

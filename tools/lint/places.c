@@ -156,6 +156,31 @@ bool lint_one_variable(const struct flow *flow, const struct lint_access *store,
            lint_same_bases(flow, s, l);
 }
 
+/* Whether a thread's own number is added up in the value: a column of a table. */
+static bool adds_thread(const struct flow *flow, uint32_t value, int depth)
+{
+    static const char *const words[] = {"add", "mad", "shl", "mul", "mov", "cvt", "or"};
+    const uint32_t data = FLOW_GLOBAL | FLOW_SHARED | FLOW_LOCAL | FLOW_ATOMIC | FLOW_OTHER;
+    uint32_t sources = flow->value[value].sources;
+    if (!(sources & data))
+        return sources & FLOW_TID;
+    for (size_t w = 0; depth < 8 && w < sizeof words / sizeof *words; w++) {
+        for (uint32_t a = 0; flow_is(flow, value, words[w]) && a < flow->value[value].args; a++) {
+            if (adds_thread(flow, flow_arg(flow, value, a), depth + 1))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Whether threads meet in places that atomics access: not where each has its own. */
+static bool is_common(const struct flow *flow, const struct lint_access *a,
+                      const struct lint_access *b)
+{
+    return (a->atomic || b->atomic) &&
+           !(adds_thread(flow, a->address, 0) && adds_thread(flow, b->address, 0));
+}
+
 bool lint_may_meet(const struct flow *flow, const struct lint_access *store,
                    const struct lint_access *load)
 {
@@ -170,8 +195,8 @@ bool lint_may_meet(const struct flow *flow, const struct lint_access *store,
             return stride > 0 && apart >= stride && apart <= NEIGHBOURS * stride;
         return from < to + load->bytes && to < from + store->bytes;
     }
-    /* A thread may walk over its own elements; where atomics are, threads meet. */
-    if (!store->atomic && !load->atomic && flow->value[store->address].divergent &&
+    /* A thread may walk over its own elements. */
+    if (!is_common(flow, store, load) && flow->value[store->address].divergent &&
         flow->value[load->address].divergent &&
         (has_counter(flow, &s) || has_counter(flow, &l) || has_data(flow, &s) ||
          has_data(flow, &l)))

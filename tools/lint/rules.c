@@ -121,7 +121,7 @@ const struct lint_rule lint_rules[] = {
      "is a\n"
      "multiple. A misaligned vector access faults, or the tail of a row is left out. A constant "
      "offset that\n"
-     "moves an address aligned otherwise is a warning.",
+     "moves an aligned address is a note, of the kernel's own arrays a warning.",
      rule_vector_alignment},
     {"shared-race", LINT_WARNING,
      "Shared memory is read that another thread stored, with no barrier between",

@@ -127,7 +127,7 @@ void rule_fence_absent(struct lint_kernel *k)
 
 /* -- loads of what other blocks store, in whatever order -- */
 
-enum { MOST_STORED = 64 };
+enum { MOST_STORED = 64, NEIGHBOURS = 4 };
 struct stored {
     struct lint_access store[MOST_STORED];
     unsigned count;
@@ -189,7 +189,8 @@ static int64_t apart(const struct flow *flow, const struct lint_access *a,
     return to.offset + b->offset - from.offset - a->offset;
 }
 
-/* Whole elements of other threads away from where the thread stores, who store there. */
+/* A few whole elements of other threads away from where the thread stores, who store there. Farther
+ * away another part of the array may begin. */
 static bool is_neighbour(const struct flow *flow, const struct stored *stored,
                          const struct lint_access *load)
 {
@@ -203,7 +204,8 @@ static bool is_neighbour(const struct flow *flow, const struct stored *stored,
         int64_t stride = (int64_t)lint_stride(flow, &place);
         if (by == 0)
             return false; /* its own element, too */
-        found |= by != INT64_MAX && stride > 0 && by % stride == 0;
+        found |= by != INT64_MAX && stride > 0 && by % stride == 0 &&
+                 (by < 0 ? -by : by) <= NEIGHBOURS * stride;
     }
     return found;
 }

@@ -281,9 +281,10 @@ static void check_mask(struct lint_kernel *k, uint32_t at, uint32_t mask)
     else if (mask != UINT32_MAX && l.differ == 1 && l.part && (l.some & ~mask) && (~l.some & ~mask))
         lint_add(k, at, "%s: line %u leaves lanes 0x%x or the others, and its mask 0x%x lacks some",
                  text, line_of(flow, l.branch), l.some, mask);
-    else if (mask == UINT32_MAX && l.part)
-        lint_add(k, at, "%s: its mask names all lanes, and line %u sends some elsewhere", text,
-                 line_of(flow, l.branch));
+    else if (mask == UINT32_MAX && l.part) /* what has ended is not waited for, and gives nothing */
+        lint_add_as(k, is_exit(flow, l.branch) ? LINT_HINT : LINT_WARNING, at,
+                    "%s: its mask names all lanes, and line %u sends some elsewhere", text,
+                    line_of(flow, l.branch));
 }
 
 void rule_shuffle_mask(struct lint_kernel *k)

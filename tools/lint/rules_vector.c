@@ -113,7 +113,7 @@ void rule_vector_alignment(struct lint_kernel *k)
         unsigned needs = least(a.bytes, MOST), has = divides(&d, a.address, 0),
                  offset = of_number((uint64_t)a.offset);
         if (has >= needs && offset < needs)
-            lint_add_as(k, LINT_WARNING, at,
+            lint_add_as(k, a.base.kind == FLOW_BASE_VARIABLE ? LINT_WARNING : LINT_NOTE, at,
                         "%s needs %u bytes of alignment, and its constant offset of %lld moves an "
                         "aligned address",
                         i->text, needs, (long long)a.offset);

@@ -64,7 +64,7 @@ static bool matches(const struct layer_order *order, const char *const names[2])
 }
 
 enum status layer_order_add(struct layer_order *order, uint64_t process, uint64_t sequence,
-                            const char *const names[2], struct error *err)
+                            uint64_t number, const char *const names[2], struct error *err)
 {
     if (!names[0] || (order->begins && !matches(order, names)))
         return STATUS_OK;
@@ -80,7 +80,9 @@ enum status layer_order_add(struct layer_order *order, uint64_t process, uint64_
         order->capacity = capacity;
     }
     order->launch[order->count++] = (struct layer_launch){process, sequence, kernel};
-    order->kernel[kernel].launches++;
+    struct layer_kernel *of = &order->kernel[kernel];
+    of->launches++;
+    of->most = number + 1 > of->most ? number + 1 : of->most;
     return STATUS_OK;
 }
 
@@ -101,33 +103,67 @@ static unsigned share(const struct layer_order *order, uint64_t launches)
     return kernels;
 }
 
-/* Holds the launches of each kernel against those of kernel `by`. */
+/* Of one kernel, between launches of the one that it is held against. */
+struct spans {
+    uint64_t last;            /* the span that it was launched in last, from 1 on */
+    uint64_t here;            /* launches in that */
+    uint64_t any, often, odd; /* spans with launches, several, such as no whole layers explain */
+    uint64_t next, apart;     /* launches in the span behind the last one's, and farther on */
+};
+
+static void end_span(struct spans *s, uint64_t every)
+{
+    s->any++;
+    s->often += s->here > 1;
+    s->odd += s->here > 1 && every && s->here % every != 0 && (s->here - 1) % every != 0;
+    s->here = 0;
+}
+
+/* Holds the launches of each kernel against those of kernel `by`: before its first and behind its
+ * last one nothing is known. */
 static void judge_by(struct layer_order *order, uint32_t by)
 {
-    uint64_t *seen = calloc(3 * (size_t)order->kernels, sizeof(*seen)), passed = 1, process = 0;
-    uint64_t *once = seen + order->kernels, *more = once + order->kernels;
-    for (size_t i = 0; seen && i < order->count; i++) {
-        uint32_t k = order->launch[i].kernel;
-        if (i == 0 || order->launch[i].process != process)
-            memset(seen, 0, order->kernels * sizeof(*seen));
-        process = order->launch[i].process;
-        passed += k == by;
-        if (k != by && seen[k]) {
-            order->kernel[k].repeats |= passed == seen[k];
-            once[k] += passed == seen[k] + 1;
-            more[k] += passed > seen[k] + 1;
+    struct spans *spans = calloc(order->kernels, sizeof(*spans));
+    uint64_t span = 0, all = 0, process = 0;
+    for (size_t i = 0; spans && i < order->count; i++) {
+        const struct layer_launch *launch = &order->launch[i];
+        struct spans *of = &spans[launch->kernel];
+        if (i == 0 || launch->process != process)
+            span = 0;
+        process = launch->process;
+        for (uint32_t k = 0; launch->kernel == by && k < order->kernels; k++) {
+            if (span == 0)
+                spans[k].here = 0;
+            else if (k != by && spans[k].here)
+                end_span(&spans[k], order->every);
         }
-        seen[k] = passed;
+        all += launch->kernel == by && span > 0;
+        span += launch->kernel == by;
+        of->next += of->last && span == of->last + 1;
+        of->apart += of->last && span > of->last + 1;
+        of->last = span;
+        of->here++;
     }
-    for (uint32_t k = 0; seen && k < order->kernels; k++)
-        order->kernel[k].rare |= more[k] > once[k];
-    free(seen);
+    for (uint32_t k = 0; spans && k < order->kernels; k++) {
+        const struct spans *of = &spans[k];
+        order->kernel[k].repeats |= of->odd > 0 || of->often * 4 > all;
+        bool few = order->kernel[k].launches<order->every, apart = of->apart> of->next &&
+                   of->often * 2 <= of->any; /* and no phase of many */
+        order->kernel[k].rare |= apart || (few && order->kernel[by].launches >= order->every);
+    }
+    free(spans);
 }
 
 static bool put_note(const struct layer_order *order, char *text, size_t size)
 {
     const struct layer_kernel *first = NULL;
     unsigned kernels = 0;
+    if (order->begins && order->gaps) {
+        snprintf(text, size,
+                 "launches of the kernel that begins a layer are missing, so layers are wrong: "
+                 "--begins needs digests of all launches (CUVET_SAMPLE=1, CUVET_BUDGET=off)");
+        return true;
+    }
     if (order->begins && order->count == 0) {
         snprintf(text, size,
                  "no kernel is launched whose name --begins matches: no layer is known");
@@ -152,13 +188,16 @@ static bool put_note(const struct layer_order *order, char *text, size_t size)
 bool layer_order_settle(struct layer_order *order, char *text, size_t size)
 {
     unsigned most = 0;
+    for (uint32_t i = 0; i < order->kernels; i++)
+        order->gaps |= order->kernel[i].launches < order->kernel[i].most;
     if (order->count)
         qsort(order->launch, order->count, sizeof(*order->launch), by_place);
-    for (uint32_t i = 0; !order->begins && i < order->kernels; i++) {
+    const bool judges = !order->begins && !order->gaps;
+    for (uint32_t i = 0; judges && i < order->kernels; i++) {
         unsigned kernels = share(order, order->kernel[i].launches);
         most = kernels > most ? kernels : most;
     }
-    for (uint32_t i = 0, judged = 0; !order->begins && i < order->kernels && judged < 16; i++) {
+    for (uint32_t i = 0, judged = 0; judges && i < order->kernels && judged < 16; i++) {
         if (share(order, order->kernel[i].launches) == most)
             judge_by(order, i), judged++;
     }

@@ -3,9 +3,9 @@
  * then each launch has its layer.
  *
  * A layer begins at each launch of a kernel that the program's user names; or launch L of a kernel
- * is of layer L modulo N, where the kernel is launched once a layer. That it is shows in the
- * launches of the kernels that are launched as often as most: between two launches of it lies one
- * of each of these.
+ * is of layer L modulo N, where the kernel is launched once a layer. Whether it is shows in its
+ * launches between two of a kernel that is launched as often as most: one, or a whole phase of N.
+ * Where the run does not have all launches, none is held against others.
  */
 #ifndef TOOLS_REPORT_LAYER_ORDER_H
 #define TOOLS_REPORT_LAYER_ORDER_H
@@ -28,10 +28,11 @@ struct layer_order {
     size_t count, capacity;
     struct layer_kernel {
         char *name;
-        uint64_t launches;
-        bool repeats, rare; /* launched more, or less, than once a layer */
+        uint64_t launches, most; /* that were added; one more than the highest number */
+        bool repeats, rare;      /* launched more, or less, than once a layer */
     } kernel[LAYER_KERNELS];
     uint32_t kernels;
+    bool gaps; /* some launches are missing */
 };
 
 /* 0, or STATUS_INVALID with a sentence. */
@@ -39,10 +40,10 @@ enum status layer_order_number(struct layer_order *order, const char *text, stru
 enum status layer_order_begins(struct layer_order *order, const char *pattern, struct error *err);
 void layer_order_release(struct layer_order *order);
 
-/* A launch; `names` of its kernel, of which the first is the one that it is known by, NULL: none.
- */
+/* Launch `number` of its kernel; `names` of that, of which the first is the one that it is known
+ * by, NULL: none. */
 enum status layer_order_add(struct layer_order *order, uint64_t process, uint64_t sequence,
-                            const char *const names[2], struct error *err);
+                            uint64_t number, const char *const names[2], struct error *err);
 /* All launches are there. True: kernels have no layer, and why. */
 bool layer_order_settle(struct layer_order *order, char *text, size_t size);
 

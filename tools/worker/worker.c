@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -60,18 +61,18 @@ enum status worker_device_read(const char *text, struct worker_settings *out, st
 
 enum status worker_timeout_read(const char *text, struct worker_settings *out, struct error *err)
 {
-    char number[32] = "";
+    char number[32];
     size_t length = strlen(text);
     bool ms = length > 2 && strcmp(text + length - 2, "ms") == 0;
     double value = 0;
     length -= ms ? 2 : 0;
-    if (length < sizeof number)
-        memcpy(number, text, length);
-    bool good = number_real(number, &value);
+    snprintf(number, sizeof number, "%.*s", (int)length, text);
+    bool good = length < sizeof number && number_real(number, &value);
     value *= ms ? 1 : 1000;
-    if (!good || value < 1 || value > 1e9)
+    if (!good || value < 1 || value > 3.6e6) /* an hour: more was meant as milliseconds */
         return error_set(err, STATUS_INVALID,
-                         "--timeout is '%.40s'; expected seconds, such as 0.5 or 60, or 500ms",
+                         "--timeout is '%.40s'; expected seconds up to 3600, such as 0.5 or 60, or "
+                         "500ms",
                          PRINTABLE(text));
     out->timeout_ms = (int)value;
     return STATUS_OK;

@@ -2,18 +2,18 @@
  * program.c - a decode loop with a cache in pages: `program FATBIN MODE APPEND BUG [STEPS
  * [PAGES]]`.
  *
- * MODE eager, or graph: append and attention are captured once and replayed, or prompt, for a cache
- * of one sequence: a graph of append_indirect runs for a first token, at position 0, then a prompt
- * is appended without it, token by token; there unsent: by the position that the graph left. APPEND
- * is the kernel.
- * BUG none, or what the program does wrong in step 5: stale (the slots are those of the step
- * before), again (in all steps), twice (two tokens go to one slot), beyond (a slot that the cache
- * has not), shared (two sequences have a page in common), null (a sequence reads page 0), blank (a
- * sequence reads a place ahead), short (it leaves out its last place). In step 27, where all places
- * were written before: freed (a sequence has a page of one that ended), reused (a token goes to a
- * place that another sequence reads), ahead (a length goes on by two). turns is right: pages change
- * hands when sequences end. prefix, which is right: in step 27 sequence 0 ends, and another begins
- * with the first page of sequence 1, which ends in the next step. There prefix_last (both end, and
+ * MODE eager, or graph: append and attention are captured once and replayed, or aside: captured on
+ * another stream than they are replayed on, or prompt, for a cache of one sequence: a graph of
+ * append_indirect runs for a first token, at position 0, then a prompt is appended without it,
+ * token by token; there unsent: by the position that the graph left. APPEND is the kernel. BUG
+ * none, or what the program does wrong in step 5: stale (the slots are those of the step before),
+ * again (in all steps), twice (two tokens go to one slot), beyond (a slot that the cache has not),
+ * shared (two sequences have a page in common), null (a sequence reads page 0), blank (a sequence
+ * reads a place ahead), short (it leaves out its last place). In step 27, where all places were
+ * written before: freed (a sequence has a page of one that ended), reused (a token goes to a place
+ * that another sequence reads), ahead (a length goes on by two). turns is right: pages change hands
+ * when sequences end. prefix, which is right: in step 27 sequence 0 ends, and another begins with
+ * the first page of sequence 1, which ends in the next step. There prefix_last (both end, and
  * sequence 2 begins with their page), prefix_part (sequence 0 ends, and sequence 2 has its other
  * page, which is not full), prefix_reused (a token goes to the common page), prefix_ahead (a length
  * goes on by two). serial: the prompt is appended token by token; late: one of them with the data
@@ -319,7 +319,7 @@ static void append_prompt(int tokens)
 int main(int argc, char **argv)
 {
     start(argc, argv);
-    bool graph = strcmp(word(0), "graph") == 0;
+    bool aside = strcmp(word(0), "aside") == 0, graph = aside || strcmp(word(0), "graph") == 0;
     int steps = *word(3) ? atoi(word(3)) : STEPS;
     if (*word(4))
         pages = atoi(word(4));
@@ -337,7 +337,13 @@ int main(int argc, char **argv)
     }
     if (!is_dense())
         prefill();
+    CUstream own = stream, other = NULL;
+    if (aside) {
+        CHECK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+        stream = other;
+    }
     CUgraphExec ready = graph ? graph_of_work(stream, one_step) : NULL;
+    stream = own;
     for (int step = 0; step < steps; step++) {
         if (is_dense())
             send_dense(step);

@@ -3,6 +3,7 @@
  * [REPLAYS]`. HOW:
  *
  *   nodes      built node by node, of every kind; before each launch new parameters, nodes switched
+ *   early      the same, where each kernel may start before the one in front of it has ended
  *   child      the kernels are in a child graph, which gets new parameters as a whole
  *   captures   captured anew before each launch and updated; instantiated where that is refused
  *   another    a node gets another kernel, and the first one again
@@ -116,7 +117,18 @@ static CUDA_HOST_NODE_PARAMS describe_host(int turn)
 
 /* ---- nodes ---- */
 
-static CUgraph build_nodes(void)
+/* A kernel behind another one, from whose start on it may run. */
+static void add_early(CUgraph graph, CUgraphNode behind, const CUDA_KERNEL_NODE_PARAMS *what,
+                      CUgraphNode *out)
+{
+    const CUgraphEdgeData edge = {.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC,
+                                  .type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC};
+    CHECK(cuGraphAddKernelNode(out, graph, NULL, 0, what));
+    CHECK(cuGraphAddDependencies_v2(graph, &behind, out, &edge, 1));
+}
+
+/* The norms are independent of each other; what is behind them waits for all. */
+static CUgraph build_nodes(bool early)
 {
     CUgraph graph;
     CUgraphNode empty;
@@ -132,11 +144,14 @@ static CUgraph build_nodes(void)
     CHECK(cuGraphAddEmptyNode(&empty, graph, &node[COPY], 1));
     for (int i = 0; i < NORMS; i++) {
         CUDA_KERNEL_NODE_PARAMS what = describe_norm(i, 0, params);
-        CHECK(cuGraphAddKernelNode(&node[NORM_0 + i], graph, i ? &node[NORM_0 + i - 1] : &empty, 1,
-                                   &what));
+        if (early && i)
+            add_early(graph, node[NORM_0 + i - 1], &what, &node[NORM_0 + i]);
+        else
+            CHECK(cuGraphAddKernelNode(&node[NORM_0 + i], graph, i ? &node[NORM_0 + i - 1] : &empty,
+                                       1, &what));
     }
     CUDA_KERNEL_NODE_PARAMS what = describe_update(0, params);
-    CHECK(cuGraphAddKernelNode(&node[UPDATE], graph, &node[NORM_2], 1, &what));
+    CHECK(cuGraphAddKernelNode(&node[UPDATE], graph, &node[NORM_0], NORMS, &what));
     CHECK(cuGraphAddEventRecordNode(&node[RECORD], graph, &node[UPDATE], 1, recorded[0]));
     CHECK(cuGraphAddEventWaitNode(&node[WAIT], graph, &node[RECORD], 1, waited[0]));
     CHECK(cuGraphAddBatchMemOpNode(&node[MEMOP], graph, &node[WAIT], 1, &memop));
@@ -277,7 +292,7 @@ static void edit_unnamed(CUgraphExec ready, int turn)
 static CUgraph build_updatable(void)
 {
     CUlaunchAttributeValue value;
-    CUgraph graph = build_nodes();
+    CUgraph graph = build_nodes(false);
     memset(&value, 0, sizeof(value));
     value.deviceUpdatableKernelNode.deviceUpdatable = 1;
     CHECK(cuGraphKernelNodeSetAttribute(node[NORM_1],
@@ -321,12 +336,12 @@ static CUgraph build(const char *how)
         return capture(0);
     if (!strcmp(how, "updatable"))
         return build_updatable();
-    return strcmp(how, "condition") ? build_nodes() : build_condition();
+    return strcmp(how, "condition") ? build_nodes(!strcmp(how, "early")) : build_condition();
 }
 
 static CUgraphExec edit(const char *how, CUgraphExec ready, int turn)
 {
-    if (!strcmp(how, "nodes"))
+    if (!strcmp(how, "nodes") || !strcmp(how, "early"))
         edit_nodes(ready, turn);
     else if (!strcmp(how, "child"))
         edit_child(ready, turn);

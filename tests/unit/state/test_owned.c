@@ -220,6 +220,17 @@ static void a_dense_cache_must_be_appended_to(void **state)
     assert_non_null(strstr(report.sentence, "sequence 0 goes on from length 4 to 5"));
 }
 
+/* Of a cache whose appends no entry names nothing is known. */
+static void a_cache_without_known_appends_is_left_alone(void **state)
+{
+    (void)state;
+    for (int length = 4; length < 8; length++) {
+        bind_dense(length);
+        view = (struct state_view){.inputs = 0};
+        assert_null(next(0, 1, -1, 0));
+    }
+}
+
 /* With `owned` the launches append, reader, append, reader are checked. */
 static void the_reader_behind_the_next_append_follows(void **state)
 {
@@ -268,6 +279,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(replays_hold_pages_together_in_any_order, open_history,
                                         close_history),
         cmocka_unit_test_setup_teardown(a_dense_cache_must_be_appended_to, open_history,
+                                        close_history),
+        cmocka_unit_test_setup_teardown(a_cache_without_known_appends_is_left_alone, open_history,
                                         close_history),
         cmocka_unit_test(the_reader_behind_the_next_append_follows),
     };

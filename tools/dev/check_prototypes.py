@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check-prototypes CUDA_INCLUDE - holds the wrappers of library functions against the libraries' own headers.
+"""check_prototypes.py CUDA_INCLUDE - holds the wrappers of library functions against the libraries' own headers.
 
 A wrapper hands its arguments on, so each must be of the same kind, in the same order, as the library declares it: an address, 32 or
 64 bits, float or double. Prints one line for each that is not. Ends with 77 where no header of a library is found.
