@@ -258,12 +258,31 @@ else
         env CUVET_CACHE="$scratch/kept2" LD_LIBRARY_PATH="$CUVET_BUILD/softgpu" \
         "$cuvet" run -c $user/user_reference_broken/registry.yaml echo started
     progress() { # one text after the other takes longer than 2 s
-        script -qec "env CUVET_CACHE=$scratch/kept4 taskset -c 0 $cuvet compile --arch 90 \
+        script -qec "env CUVET_CACHE=$scratch/kept4 taskset -c 0 $cuvet $* \
             $user/registry.yaml config/examples/full.yaml" /dev/null </dev/null |
-            grep 'cuvet compile: compiling the registry.s references: [0-9]* of [0-9]'
+            grep "cuvet $1: compiling the registry.s references: [0-9]* of [0-9]"
+    }
+    checking() { # twelve texts
+        local i
+        { echo 'version: 1'; echo 'kernels:'; } >"$scratch/twelve.yaml"
+        for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
+            cat >>"$scratch/twelve.yaml" <<YAML
+  - kernel: twice_$i
+    signature: const f32 x[rows][cols], f32 y[rows][cols], i32 rows, i32 cols
+    reference:
+      inline: |
+        REFERENCE(twice_$i, "in x[rows][cols], out y[rows][cols]")
+        {
+            ROW(r, rows) { EACH(c, cols) y(r, c) = x(r, c) + $i * SUM(k, cols, x(r, k)); }
+        }
+YAML
+        done
+        script -qec "taskset -c 0 $cuvet check $scratch/twelve.yaml" /dev/null </dev/null | tee "$scratch/out" |
+            grep "compiling the registry.s references, [0-9]* s" >"$scratch/shown" || { cat "$scratch/out"; return 1; }
     }
     if command -v script >"$scratch/none"; then
-        ok 'compile: a terminal gets a line of progress' progress
+        ok 'compile: a terminal gets a line of progress' progress compile --arch 90
+        ok 'check: a terminal gets a line of progress' checking
     else
         skip 'compile: a terminal gets a line of progress' 'there is no script(1)'
     fi

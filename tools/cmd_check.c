@@ -14,6 +14,7 @@
 #include "text/printable.h"
 #include "driver/nvrtc_api.h"
 #include "tools/cmd.h"
+#include "tools/progress.h"
 #include "tools/fuzz/case/rule.h"
 #include "compile/ref_compile.h"
 #include "registry/registry.h"
@@ -149,7 +150,10 @@ static void compile_references(const struct user_references *users, struct check
     for (unsigned i = 0; i < users->texts; i++) {
         struct ref_image image;
         err = (struct error){{0}};
-        if (ref_compile(users->text[i], 0, &image, &err))
+        progress_tick("cuvet check: compiling the registry's references");
+        enum status status = ref_compile(users->text[i], 0, &image, &err);
+        progress_clear();
+        if (status)
             complain(checking, err.text);
         ref_image_release(&image);
     }

@@ -406,9 +406,9 @@ integers() {
         "$corpus/corpus.fatbin" && ! grep "[0-9] not run" "$scratch/out"
 }
 for kernel in row_sum_bf16_1 row_sum_bf16_5 matmul_bf16_2; do
-    ok "integers: a bf16 accumulator, $kernel" integers 3 'below 2\^8, not below 2\^11: an accumulator in bf16$' -k $kernel --cases 30
+    ok "integers: a bf16 accumulator, $kernel" integers 3 'those up to 2\^11 are not: an accumulator in bf16$' -k $kernel --cases 30
 done
-ok 'integers: an f16 accumulator' integers 3 'below 2\^11, not below 2\^24: an accumulator in f16$' -k gemv_f16_1 --cases 30
+ok 'integers: an f16 accumulator' integers 3 'those up to 2\^24 are not: an accumulator in f16$' -k gemv_f16_1 --cases 30
 ok 'integers: the accumulator in JSON' integers 3 '"accumulator":"f16","drawn"' -k gemv_f16_1 --cases 30 --json
 ok 'integers: nothing in the right kernels' integers 0 ': 200 match$' -k '/^(row_sum|gemv|matmul)_.*_0$/'
 unnamed() { integers 3 ': mismatch: ' -k "$1" && ! grep accumulator "$scratch/out"; }

@@ -5,6 +5,7 @@
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+#include "tools/progress.h"
 #include "tools/report/align.h"
 
 /* ---- a run ---- */
@@ -141,11 +142,12 @@ static enum status align_part(struct part *part, struct error *err)
     for (size_t i = 0; i < part->count[0]; i++)
         part->partner[i] = ALIGN_NONE;
     make_elements(part, true);
+    progress_tick("launches are paired");
     enum status status = align_between(part, none, part->count, err);
-    if (status)
-        return status;
     make_elements(part, false);
-    return align_gaps(part, err);
+    status = status ? status : align_gaps(part, err);
+    progress_clear();
+    return status;
 }
 
 static void visit_part(const struct part *part, aligned_fn each, void *user)
