@@ -47,6 +47,12 @@ struct state_moment {
     } flow[CHECK_FLOWS];
 };
 
+/* Other rows of the cache may change while the launch runs. */
+static inline bool moment_is_shared(const struct state_moment *moment)
+{
+    return moment->shared && atomic_load_explicit(moment->shared, memory_order_relaxed);
+}
+
 struct side_reference;
 
 struct check {

@@ -150,13 +150,12 @@ void core_launch_exit(CUresult result)
     int state = uncancelled_begin();
     own_thread.work = OWN_WORK;
     here->open = false;
-    const char *range = ranges_open();
     if (result != CUDA_SUCCESS) {
         name_launch(&here->launch);
         pipeline_api_failed(core.parts.pipeline, "a launch", result, NULL);
-    } else if (UNUSUAL(*range) && core.parts.graphs && here->ticket.kernel &&
-               here->ticket.kernel->spec) {
-        captured_range(graphs_captured(core.parts.graphs), &here->launch, range);
+    } else if (here->ticket.kernel && here->ticket.kernel->spec && core.parts.graphs &&
+               UNUSUAL(*ranges_open())) {
+        captured_range(graphs_captured(core.parts.graphs), &here->launch, ranges_open());
     }
     pipeline_exit(core.parts.pipeline, &here->launch, &here->ticket, result);
     tally_let_pass(!here->ticket.has_earlier && !here->in_call);

@@ -67,7 +67,7 @@ enum skip gates_mode(const struct gate_query *query)
 {
     if (!atomic_load_explicit(&passing.off, memory_order_relaxed) || !is_named(query->ticket))
         return SKIP_NONE;
-    if (query->ticket->kernel->spec->plan->state) /* an uncounted launch */
+    if (query->ticket->kernel->spec->plan->state) /* its caches do not count it */
         caches_replay(query->pipeline->caches);
     return SKIP_OFF;
 }

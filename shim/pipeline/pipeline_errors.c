@@ -1,6 +1,7 @@
 /*
  * pipeline_errors.c - errors of work that had been launched before: returned by a call of the
- * program that waits, or, under CUVET_SYNC, by a synchronisation after the launch.
+ * program that waits, or, under CUVET_SYNC, by a synchronisation after the launch. And errors of
+ * such calls of their own.
  */
 #include <stdatomic.h>
 #include <string.h>
@@ -16,7 +17,7 @@ static void report(const struct pipeline *pipeline, const struct api_error *erro
     uninterrupted_end(&kept);
 }
 
-/* Whether it is the first such error of the call; of OWN distinct ones. */
+/* True once for each call and error, for the first OWN of these. */
 static bool is_new(const char *api, CUresult result)
 {
     enum { OWN = 64 };

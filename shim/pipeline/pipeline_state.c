@@ -12,8 +12,7 @@ enum skip pipeline_guards(const struct pipeline *pipeline, struct ticket *ticket
     const struct binding_plan *plan = ticket->kernel->spec->plan;
     struct binding *binding = &ticket->binding;
     int64_t rows = 0;
-    if (!plan->state || binding->subset.dim ||
-        caches_shared(pipeline->caches, ticket->moment.cache))
+    if (!plan->state || binding->subset.dim || moment_is_shared(&ticket->moment))
         return SKIP_NONE;
     if (plan->state->rows && !expr_eval(plan->state->rows, binding->slot, &rows))
         rows = 0;

@@ -278,12 +278,6 @@ void caches_node(struct caches *caches, const struct kernel_spec *spec, const st
     out->appends = atomic_load_explicit(&cache->appends, memory_order_relaxed);
 }
 
-bool caches_shared(struct caches *caches, uint64_t address)
-{
-    const struct cache *cache = caches && address ? find(caches, address) : NULL;
-    return cache && atomic_load_explicit(&cache->shared, memory_order_relaxed);
-}
-
 void caches_replay(struct caches *caches)
 {
     if (caches)

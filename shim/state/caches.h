@@ -41,9 +41,6 @@ bool caches_settle(struct caches *caches);
 void caches_node(struct caches *caches, const struct kernel_spec *spec, const struct launch *launch,
                  struct state_moment *out);
 
-/* Appends to the cache were seen on several streams: other rows may change while one runs. */
-bool caches_shared(struct caches *caches, uint64_t address);
-
 /* A graph with such kernels is replayed, or a launch goes by uncounted. */
 void caches_replay(struct caches *caches);
 

@@ -170,8 +170,7 @@ static bool guard_changed(const struct state_case *of, const struct state_guard 
 
 static bool append_changed(const struct state_case *of, struct state_report *report)
 {
-    const atomic_bool *shared = of->check->moment_of_state.shared;
-    if (shared && atomic_load_explicit(shared, memory_order_relaxed))
+    if (moment_is_shared(&of->check->moment_of_state))
         return false; /* an append on another stream may have written between the copies */
     for (int i = 0; of->view->append.bytes && i < of->view->guards; i++) {
         if (guard_changed(of, &of->view->guard[i], report))

@@ -189,30 +189,29 @@ static void move_matrices(struct shadow *shadow, const struct warp *w,
                     move_half(shadow, w, x, rows, m, lane, e, loads);
 }
 
-enum step watch_matrix_load(struct shadow *shadow, struct warp *w, const struct op *op,
-                            const struct plan *plan)
+static enum step watch_matrix(struct shadow *shadow, struct warp *w, const struct op *op,
+                              const struct plan *plan, bool loads)
 {
     const struct matrix_access *x = op->more;
     uint8_t *rows[8 * 4];
-    if (!matrix_rows(w, x, false, rows))
+    if (!matrix_rows(w, x, !loads, rows))
         return STEP_FAULT;
     const enum step step = plan->own(w, op);
     if (step == STEP_NEXT)
-        move_matrices(shadow, w, x, rows, true);
+        move_matrices(shadow, w, x, rows, loads);
     return step;
+}
+
+enum step watch_matrix_load(struct shadow *shadow, struct warp *w, const struct op *op,
+                            const struct plan *plan)
+{
+    return watch_matrix(shadow, w, op, plan, true);
 }
 
 enum step watch_matrix_store(struct shadow *shadow, struct warp *w, const struct op *op,
                              const struct plan *plan)
 {
-    const struct matrix_access *x = op->more;
-    uint8_t *rows[8 * 4];
-    if (!matrix_rows(w, x, true, rows))
-        return STEP_FAULT;
-    const enum step step = plan->own(w, op);
-    if (step == STEP_NEXT)
-        move_matrices(shadow, w, x, rows, false);
-    return step;
+    return watch_matrix(shadow, w, op, plan, false);
 }
 
 /* ---- wmma: fragments from and to memory ---- */

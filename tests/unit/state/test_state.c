@@ -175,20 +175,19 @@ static void streams_of_appends_are_counted(void **state)
 {
     (void)state;
     struct caches *caches = caches_create();
-    struct state_moment moment;
+    struct state_moment moment, other;
     int stream;
     int64_t slots[] = {4};
     bind_append(", rows: rows", 1, 100);
     view = (struct state_view){.append = ids_of(slots, 1)};
-    assert_false(caches_shared(caches, CACHE));
     launches_on(caches, CACHE, &stream, &moment);
     launches_on(caches, CACHE, &stream, &moment);
-    assert_false(caches_shared(caches, CACHE));
-    launches_on(caches, CACHE + 4096, NULL, &moment);
-    assert_false(caches_shared(caches, CACHE));
+    assert_false(moment_is_shared(&moment));
+    launches_on(caches, CACHE + 4096, NULL, &other);
+    assert_false(moment_is_shared(&moment));
     launches_on(caches, CACHE, NULL, &moment);
-    assert_true(caches_shared(caches, CACHE));
-    assert_false(caches_shared(caches, CACHE + 4096));
+    assert_true(moment_is_shared(&moment));
+    assert_false(moment_is_shared(&other));
     caches_destroy(caches);
 }
 
