@@ -5,8 +5,8 @@
 # that ends in `in_parts` (tests/parts.sh) is run as its parts, after the others. Each program's name is printed
 # with its counts when it has ended; the output of one that fails follows. A program that crashes, runs over
 # TEST_SECONDS (120) or ends before the tests that it announced counts as failed. The last line is
-# "N passed, N failed"; the exit status is 1 when anything failed. TEST_TIMES=FILE: the seconds of each program and part
-# go to the end of that file.
+# "N passed, N failed"; the exit status is 1 when anything failed. TEST_TIMES=FILE: the seconds
+# of each program and part go to the end of that file: elapsed, and of processors.
 set -uo pipefail
 
 # count OUTPUT STATUS: sets good, bad, skip, and why where it ended badly.
@@ -70,7 +70,11 @@ one() {
     status=${PIPESTATUS[0]}
     exec 8>>"$folder/lock"
     flock 8
-    [ -z "${TEST_TIMES:-}" ] || printf '%4d %s %s\n' $((SECONDS - began)) "$program" "${1:-}" >>"$TEST_TIMES"
+    if [ -n "${TEST_TIMES:-}" ]; then
+        times >"$output.times" # in this shell: a subshell's processes are none yet
+        printf '%4d %6.1f %s %s\n' $((SECONDS - began)) \
+            "$(awk -F '[ms]' 'NR == 2 { print 60 * $1 + $2 + 60 * $3 + $4 }' "$output.times")" "$program" "${1:-}" >>"$TEST_TIMES"
+    fi
     if [ -z "${1:-}" ]; then
         report "$program" "$output" "$status"
         return
