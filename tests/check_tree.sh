@@ -24,6 +24,25 @@ ok 'layers: a back end reaches the core through core.h alone' narrows
 ok 'banned: nothing under shim/ can end the host program' tools/dev/check-banned
 ok 'rooms: small folders with a README each' tools/dev/check-rooms
 ok 'words: plain English in the documents' tools/dev/check-words
+# Two files with a static of one name, one of them behind its return type, and one whose names are its own.
+namesakes() {
+    local tree found
+    tree=$(mktemp -d)
+    mkdir -p "$tree/shim"
+    printf 'static struct {\n    int at;\n} kept, lost;\nstatic int\nsettle(void)\n{\n}\n' >"$tree/shim/a.c"
+    printf 'static _Atomic(int) lost = 1;\nstatic void settle(int at);\nstatic void settle(int at)\n{\n}\n' >"$tree/shim/b.c"
+    printf 'static int at;\nvoid kept(void)\n{\n    static int settle;\n}\n' >"$tree/shim/c.c"
+    found=$(cd "$tree" && "$OLDPWD/tools/dev/check-words")
+    [ $? = 1 ] && [ "$(sed 's/ *(.*//' <<<"$found")" = 'static lost stands in shim/a.c and shim/b.c
+static settle stands in shim/a.c and shim/b.c' ]
+    local status=$?
+    rm "$tree/shim/b.c"
+    (cd "$tree" && "$OLDPWD/tools/dev/check-words") && [ $status = 0 ]
+    status=$?
+    rm -rf "$tree"
+    return $status
+}
+ok 'words: statics of one name are found' namesakes
 ok 'size: functions and files stay short' tools/dev/check-size
 case ${VARIANT:-release} in
 san | tsan) skip 'exports: names and libraries of libcuvet.so' "a sanitizer adds its own" ;;

@@ -78,7 +78,7 @@ const size_t option_row_count = sizeof option_rows / sizeof option_rows[0];
 #define CHOICE(names) .kind = KIND_CHOICE, .choices = names
 #define OPTION(name, field, type, fallback, sentence)                                              \
     {.offset = offsetof(struct options, field), type},
-static const struct rule rules[] = {
+static const struct rule option_rules[] = {
 #include "base/options.def"
 };
 
@@ -118,7 +118,7 @@ static bool parse_whole(const struct rule *rule, const char *text, uint64_t *fie
     return true;
 }
 
-static bool parse_real(const struct rule *rule, const char *text, double *field)
+static bool parse_real_option(const struct rule *rule, const char *text, double *field)
 {
     double value, low, high;
     if (!number_real(text, &value) || !number_real(rule->low, &low) ||
@@ -150,7 +150,7 @@ static bool parse(const struct rule *rule, const char *text, struct options *opt
         *(bool *)field = text[0] == '1';
         return true;
     case KIND_REAL:
-        return parse_real(rule, text, field);
+        return parse_real_option(rule, text, field);
     case KIND_SHARE:
         return number_share(text, field);
     case KIND_SIZE:
@@ -186,7 +186,7 @@ static void read_one(struct options *options, const char *name, size_t name_leng
         const struct option_row *row = &option_rows[i];
         if (strlen(row->name) != name_length || memcmp(row->name, name, name_length) != 0)
             continue;
-        if (!parse(&rules[i], value, options) && complain) {
+        if (!parse(&option_rules[i], value, options) && complain) {
             snprintf(sentence, sizeof sentence, "%s is '%.80s'; expected %s; it stays '%s'",
                      row->name, value, row->type, default_of(row, options->profile));
             complain(user, sentence);
@@ -215,7 +215,7 @@ void options_read(struct options *options, char *const *env, options_complain_fn
     }
     memset(options, 0, sizeof *options);
     for (size_t i = 0; i < option_row_count; i++)
-        parse(&rules[i], default_of(&option_rows[i], wanted), options);
+        parse(&option_rules[i], default_of(&option_rows[i], wanted), options);
     for (; env && *env; env++) {
         const char *equals = strchr(*env, '=');
         if (strncmp(*env, prefix, sizeof prefix - 1) == 0 && equals)
@@ -269,7 +269,7 @@ static bool one_thread(void)
 }
 
 /* The number of the row that a "NAME=VALUE" sets, or -1. */
-static int row_of(const char *entry)
+static int option_number(const char *entry)
 {
     size_t length = strcspn(entry, "=");
     for (size_t i = 0; entry[length] && i < option_row_count; i++) {
@@ -286,8 +286,9 @@ void options_paths_absolute(char **env)
 {
     int kept = errno;
     for (; env && *env; env++) {
-        int row = strncmp(*env, prefix, sizeof prefix - 1) == 0 ? row_of(*env) : -1;
-        char *value = row >= 0 ? make_absolute(rules[row].kind, strchr(*env, '=') + 1) : NULL,
+        int row = strncmp(*env, prefix, sizeof prefix - 1) == 0 ? option_number(*env) : -1;
+        char *value =
+                 row >= 0 ? make_absolute(option_rules[row].kind, strchr(*env, '=') + 1) : NULL,
              *entry;
         if (value && one_thread() && asprintf(&entry, "%s=%s", option_rows[row].name, value) > 0)
             *env = entry;
@@ -299,8 +300,8 @@ void options_paths_absolute(char **env)
 void options_keep(struct options *options)
 {
     for (size_t i = 0; i < option_row_count; i++) {
-        enum kind kind = rules[i].kind;
-        const char **field = (const char **)((char *)options + rules[i].offset);
+        enum kind kind = option_rules[i].kind;
+        const char **field = (const char **)((char *)options + option_rules[i].offset);
         if (kind != KIND_STRING && kind != KIND_PATH && kind != KIND_PATHS &&
             kind != KIND_LIBRARY && kind != KIND_CHOICE)
             continue;

@@ -51,7 +51,7 @@ static enum skip start_at(struct evaluation *e, const struct plan_array *array,
     return SKIP_NONE;
 }
 
-static enum skip add_array(struct evaluation *e, const struct plan_array *array, int8_t *index)
+static enum skip bind_array(struct evaluation *e, const struct plan_array *array, int8_t *index)
 {
     bool absent = false;
     uint64_t address = 0;
@@ -261,7 +261,7 @@ static enum skip add_arrays(struct evaluation *e, bool touched)
             }
         }
         if (array >= 0)
-            skip = add_array(e, &e->plan->array[array], &e->out->tensor_array[i]);
+            skip = bind_array(e, &e->plan->array[array], &e->out->tensor_array[i]);
         if (skip)
             return skip;
     }

@@ -18,7 +18,7 @@ enum skip binding_evaluate(struct evaluation *e, const struct expr *expr, const 
     return SKIP_SHAPE;
 }
 
-static double value_of(const void *user, int slot)
+static double slot_value(const void *user, int slot)
 {
     const struct evaluation *e = user;
     return slot < PLAN_SLOTS ? (double)e->slot[slot] : e->out->number[slot - PLAN_SLOTS];
@@ -26,9 +26,9 @@ static double value_of(const void *user, int slot)
 
 enum skip binding_evaluate_real(struct evaluation *e, const struct expr *expr, double *out)
 {
-    if (expr_eval_real(expr, value_of, e, out))
+    if (expr_eval_real(expr, slot_value, e, out))
         return SKIP_NONE;
-    expr_explain_real(expr, value_of, e, e->why);
+    expr_explain_real(expr, slot_value, e, e->why);
     return SKIP_SHAPE;
 }
 
@@ -80,7 +80,7 @@ static enum skip load_integer(struct evaluation *e, const struct signature_item 
 }
 
 /* A number below `count`, the same for the same launch of the same seed. */
-static int64_t draw(uint64_t seed, unsigned number, int64_t count)
+static int64_t draw_number(uint64_t seed, unsigned number, int64_t count)
 {
     uint64_t bits = seed + (number + 1) * 0x9e3779b97f4a7c15u;
     bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9u;
@@ -97,7 +97,7 @@ static enum skip pick(struct evaluation *e, const struct plan_let *let, int64_t 
     if (count < 1)
         return binding_refuse(e, SKIP_EMPTY, "pick '%s' is one of %lld", let->name,
                               (long long)count);
-    *out = draw(e->launch->seed, e->out->picks, count);
+    *out = draw_number(e->launch->seed, e->out->picks, count);
     e->out->pick[e->out->picks++] = (struct bound_pick){let->name, *out, count};
     return SKIP_NONE;
 }

@@ -90,8 +90,8 @@ bool binding_last(const struct shape *shape, int64_t limit, int64_t *out)
 }
 
 /* [*]: rows as far as the memory that holds the array goes. The other dims are known. */
-static enum skip count_rest(struct evaluation *e, const struct plan_array *array, uint64_t address,
-                            struct shape *shape)
+static enum skip count_outer(struct evaluation *e, const struct plan_array *array, uint64_t address,
+                             struct shape *shape)
 {
     const char *name = array->item->name;
     int64_t element = dtype_bytes(binding_copied_as(array->item).dtype), last;
@@ -146,7 +146,7 @@ enum skip binding_shape(struct evaluation *e, const struct plan_array *array, ui
         if (!skip)
             skip = evaluate_stride(e, array, &array->dim[i], dense, &shape->stride[i]);
         if (!skip && array->item->dim[i].kind == DIM_REST)
-            skip = count_rest(e, array, address, shape);
+            skip = count_outer(e, array, address, shape);
         if (skip)
             return skip;
         whole = array->item->dim[i].kind == DIM_PLACE ? whole : shape->dim[i];

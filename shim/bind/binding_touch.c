@@ -85,8 +85,8 @@ static void inside_row(const struct plan_array *array, const struct shape *copie
 }
 
 /* Strides of the dense copy: a dim steps over all that lies closer together than it does. */
-static void pack(const struct plan_array *array, const struct shape *copied,
-                 const struct shape *sorted, int64_t row, struct shape *shape)
+static void pack_touched(const struct plan_array *array, const struct shape *copied,
+                         const struct shape *sorted, int64_t row, struct shape *shape)
 {
     for (int i = 0; i < shape->ndim; i++) {
         int64_t dense = 1;
@@ -200,7 +200,7 @@ enum skip binding_touch(struct evaluation *e, const struct plan_array *array,
     if (__builtin_mul_overflow(elements, copied->dim[0], &all) || all > limit ||
         elements * element > INT32_MAX)
         return binding_too_large(e, bound->name);
-    pack(array, copied, &sorted, elements, shape);
+    pack_touched(array, copied, &sorted, elements, shape);
     bound->ndim = 2;
     bound->dim[0] = copied->dim[0];
     bound->dim[1] = bound->stride[0] = elements;

@@ -15,7 +15,7 @@ enum { SIZE_BITS = 40 };
 
 /* ---- at the launch ---- */
 
-static enum skip add_value(struct evaluation *e, const struct plan_value *value, int8_t *index)
+static enum skip bind_value(struct evaluation *e, const struct plan_value *value, int8_t *index)
 {
     const struct plan_array *array = &e->plan->array[value->array];
     uint64_t address = 0;
@@ -55,7 +55,7 @@ enum skip binding_add_values(struct evaluation *e)
     enum skip skip = SKIP_NONE;
     e->out->values = e->plan->values;
     for (unsigned i = 0; !skip && i < e->plan->values; i++)
-        skip = add_value(e, &e->plan->value[i], &e->out->value_array[i]);
+        skip = bind_value(e, &e->plan->value[i], &e->out->value_array[i]);
     return skip;
 }
 
@@ -67,7 +67,7 @@ struct reading {
     unsigned absent; /* a bit for each value */
 };
 
-static enum skip read_values(struct reading *r)
+static enum skip read_bound_values(struct reading *r)
 {
     const struct binding_plan *plan = r->e.plan;
     enum skip skip = SKIP_NONE;
@@ -103,7 +103,7 @@ static const char *scalar_name(const struct formals *formals, int slot)
 }
 
 /* A number of any type, which is there. */
-static double element_of(const struct reading *r, int value)
+static double read_bound_element(const struct reading *r, int value)
 {
     return dtype_load(r->e.out->array[r->e.out->value_array[value]].dtype, &r->raw[value]);
 }
@@ -115,7 +115,7 @@ static void read_elements(struct reading *r)
     for (unsigned i = 0; i < plan->numbers; i++) {
         int value = plan->number[i].element;
         if (!plan->number[i].item && !(r->absent & 1u << value))
-            r->e.out->number[i] = element_of(r, value);
+            r->e.out->number[i] = read_bound_element(r, value);
     }
 }
 
@@ -127,7 +127,7 @@ static enum skip read_real(struct reading *r, int slot)
         return real->optional ? SKIP_NONE
                               : absent(r, real->reads, scalar_name(r->e.plan->formals, slot));
     if (real->element >= 0) {
-        *out = element_of(r, real->element);
+        *out = read_bound_element(r, real->element);
         return SKIP_NONE;
     }
     return binding_evaluate_real(&r->e, real->expr, out);
@@ -149,7 +149,8 @@ static int64_t judged_items(const struct subset *subset, int64_t valid)
 }
 
 /* Reduces the dim in every tensor that has it; the strides stay. */
-static void lower(struct binding *binding, const struct formals *formals, int size, int64_t count)
+static void lower_size(struct binding *binding, const struct formals *formals, int size,
+                       int64_t count)
 {
     binding->call.size[size] = count;
     for (int i = 0; i < formals->count; i++) {
@@ -161,7 +162,7 @@ static void lower(struct binding *binding, const struct formals *formals, int si
     }
 }
 
-static enum skip narrow(struct reading *r, const struct plan_size *size, int64_t valid)
+static enum skip narrow_size(struct reading *r, const struct plan_size *size, int64_t valid)
 {
     struct binding *binding = r->e.out;
     const char *dim = r->e.plan->formals->size_name[size->size];
@@ -190,7 +191,7 @@ static enum skip narrow(struct reading *r, const struct plan_size *size, int64_t
     if (in_part)
         binding->subset.judged = count;
     binding->narrow[binding->narrows++] = (struct bound_narrow){dim, valid, all};
-    lower(binding, r->e.plan->formals, size->size, count);
+    lower_size(binding, r->e.plan->formals, size->size, count);
     return SKIP_NONE;
 }
 
@@ -210,7 +211,7 @@ static enum skip read_size(struct reading *r, const struct plan_size *size)
     if (skip)
         return skip;
     if (size->is_dim)
-        return narrow(r, size, value);
+        return narrow_size(r, size, value);
     if (value >> SIZE_BITS != 0 && value >> SIZE_BITS != -1)
         return binding_refuse(&r->e, SKIP_SHAPE, "%s is %lld by '%s' in memory, out of all bounds",
                               name, (long long)value, size->source);
@@ -227,7 +228,7 @@ enum skip binding_read(const struct kernel_spec *spec, const uint64_t *raw, stru
     r.e.out = binding;
     r.e.why = why;
     r.e.slot = binding->slot;
-    enum skip skip = read_values(&r);
+    enum skip skip = read_bound_values(&r);
     if (!skip)
         read_elements(&r);
     for (int i = 0; !skip && i < plan->formals->scalars; i++) {

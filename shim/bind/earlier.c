@@ -18,7 +18,7 @@ const struct earlier_launch *earlier_find(const struct earlier *earlier,
     return NULL;
 }
 
-static void drop(struct earlier *earlier, const struct launch *launch)
+static void drop_earlier(struct earlier *earlier, const struct launch *launch)
 {
     for (int i = 0; earlier->kept && i < EARLIER_STREAMS; i++) {
         struct earlier_launch *of = &earlier->of[i];
@@ -32,7 +32,7 @@ static void drop(struct earlier *earlier, const struct launch *launch)
 void earlier_note(struct earlier *earlier, const struct known_kernel *kernel,
                   const struct launch *launch)
 {
-    drop(earlier, launch);
+    drop_earlier(earlier, launch);
     if (!kernel || !kernel->after)
         return;
     struct earlier_launch *of = &earlier->of[earlier->next];

@@ -77,7 +77,7 @@ static enum status find_region(CUdeviceptr address, struct region *region, struc
 }
 
 /* Whether all of the region is memory, whatever its mappings. */
-static bool is_whole(const struct region *region)
+static bool region_is_whole(const struct region *region)
 {
     return region->context || region->type == CU_MEMORYTYPE_HOST;
 }
@@ -94,8 +94,8 @@ enum status extent_room(uint64_t address, uint64_t *bytes, struct error *err)
                          (unsigned long long)address, (unsigned long long)region.start,
                          (unsigned long long)end);
     bool mapped;
-    *bytes =
-        (is_whole(&region) ? end : walk_mappings(address, end, MAX_MAPPINGS, &mapped)) - address;
+    *bytes = (region_is_whole(&region) ? end : walk_mappings(address, end, MAX_MAPPINGS, &mapped)) -
+             address;
     return *bytes ? STATUS_OK
                   : error_set(err, STATUS_INVALID, "address 0x%llx is not mapped",
                               (unsigned long long)address);
@@ -118,7 +118,7 @@ static enum status check(uint64_t address, uint64_t bytes, int device, struct re
             err, STATUS_INVALID, "bytes 0x%llx..0x%llx reach outside the allocation 0x%llx..0x%llx",
             (unsigned long long)address, (unsigned long long)(address + bytes),
             (unsigned long long)region.start, (unsigned long long)(region.start + region.size));
-    return is_whole(&region) ? STATUS_OK : check_mapped(address, bytes, err);
+    return region_is_whole(&region) ? STATUS_OK : check_mapped(address, bytes, err);
 }
 
 enum status extent_check(uint64_t address, uint64_t bytes, int device, struct error *err)
@@ -138,7 +138,7 @@ enum status extent_around(uint64_t address, uint64_t bytes, int device, uint64_t
         return status;
     *begin = region.start;
     *end = region.start + region.size;
-    if (is_whole(&region))
+    if (region_is_whole(&region))
         return STATUS_OK;
     next = walk_mappings(address, *end, FEW_MAPPINGS, &mapped);
     *end = next > address + bytes ? next : address + bytes;

@@ -154,7 +154,8 @@ static void put_module(struct json_out *json, const struct work *work)
     json_end(json);
 }
 
-static enum status describe(const struct bundles *bundles, struct work *work, struct error *err)
+static enum status write_description(const struct bundles *bundles, struct work *work,
+                                     struct error *err)
 {
     struct json_out *json = &work->launch;
     char host[65] = "", seed[24];
@@ -318,7 +319,7 @@ static enum status write_folder(struct bundles *bundles, struct work *work, char
 }
 
 /* Of `left` bytes, what one bundle may take after `others`. */
-static uint64_t part_of(uint64_t left, uint64_t others)
+static uint64_t part_of_budget(uint64_t left, uint64_t others)
 {
     uint64_t part = left / (16 + others);
 
@@ -329,13 +330,13 @@ static uint64_t part_of(uint64_t left, uint64_t others)
 static uint64_t room(const struct bundles *bundles)
 {
     uint64_t bytes = bundles->size, others = bundles->all_tries - 1;
-    uint64_t quota = part_of(quota_left(bundles->quota), others);
+    uint64_t quota = part_of_budget(quota_left(bundles->quota), others);
     struct statvfs disk;
 
     if (quota < bytes)
         bytes = quota;
     if (statvfs(bundles->folder, &disk) == 0) {
-        uint64_t part = part_of((uint64_t)disk.f_bavail * disk.f_frsize, others);
+        uint64_t part = part_of_budget((uint64_t)disk.f_bavail * disk.f_frsize, others);
 
         bytes = part < bytes ? part : bytes;
     }
@@ -343,7 +344,7 @@ static uint64_t room(const struct bundles *bundles)
 }
 
 /* Makes image, values of variables and tensors fit. */
-static void fit(struct bundles *bundles, struct work *work)
+static void fit_bundle(struct bundles *bundles, struct work *work)
 {
     const struct bundle_source *source = work->source;
     uint64_t bytes = room(bundles);
@@ -380,11 +381,11 @@ static enum status write_one(struct bundles *bundles, struct work *work, char *p
         return error_set(err, STATUS_NO_MEMORY, "no memory for its buffer");
     status = safetensors_plan(&bundles->plan, work->report->binding, work->source, err);
     if (!status)
-        fit(bundles, work);
+        fit_bundle(bundles, work);
     if (!status)
         status = safetensors_header(&bundles->plan, &work->header, err);
     if (!status)
-        status = describe(bundles, work, err);
+        status = write_description(bundles, work, err);
     if (status)
         return status;
     bytes = bundles->plan.bytes + work->header.length + work->launch.text.length +

@@ -38,8 +38,8 @@ static struct rows rows_of(const struct ref_tensor *tensor)
 }
 
 /* The reference's view of a planned tensor: it has the dims that arrays may have folded. */
-static const struct ref_tensor *view_of(const struct tensor_plan *tensor,
-                                        const struct binding *binding)
+static const struct ref_tensor *excerpt_view(const struct tensor_plan *tensor,
+                                             const struct binding *binding)
 {
     uint64_t element = dtype_bytes(tensor->dtype);
 
@@ -100,7 +100,7 @@ static int smallest_first(const void *left, const void *right)
 }
 
 /* Keeps what fits in *plan, moves the others to *excerpts, and returns the room for those. */
-static uint64_t split(struct tensors_plan *plan, struct excerpts *excerpts, uint64_t limit)
+static uint64_t split_budget(struct tensors_plan *plan, struct excerpts *excerpts, uint64_t limit)
 {
     uint64_t left = limit;
     int count = plan->count, kept = 0;
@@ -117,14 +117,15 @@ static uint64_t split(struct tensors_plan *plan, struct excerpts *excerpts, uint
 
 static uint64_t row_bytes(const struct excerpt *excerpt, const struct binding *binding)
 {
-    return rows_of(view_of(&excerpt->whole, binding)).elements * dtype_bytes(excerpt->whole.dtype);
+    return rows_of(excerpt_view(&excerpt->whole, binding)).elements *
+           dtype_bytes(excerpt->whole.dtype);
 }
 
 /* Whether an excerpt of its rows is useful; else writes why not. */
 static bool may_be_cut(struct excerpt *excerpt, const struct check_report *report,
                        const struct spot *spot)
 {
-    const struct ref_tensor *view = view_of(&excerpt->whole, report->binding);
+    const struct ref_tensor *view = excerpt_view(&excerpt->whole, report->binding);
 
     if (spot && view && rows_of(view).count == spot->rows)
         return true;
@@ -200,10 +201,10 @@ static int choose_windows(struct window out[2], const struct spot *spot, int64_t
     return 1;
 }
 
-static void add_part(struct tensors_plan *plan, struct excerpt *excerpt,
-                     const struct binding *binding, const struct window *window)
+static void add_excerpt_part(struct tensors_plan *plan, struct excerpt *excerpt,
+                             const struct binding *binding, const struct window *window)
 {
-    struct rows rows = rows_of(view_of(&excerpt->whole, binding));
+    struct rows rows = rows_of(excerpt_view(&excerpt->whole, binding));
     uint64_t bytes = row_bytes(excerpt, binding);
     struct tensor_plan *part = &plan->tensor[plan->count++];
 
@@ -232,7 +233,7 @@ void excerpt_fit(struct tensors_plan *plan, struct excerpts *excerpts,
     excerpts->count = 0;
     if (plan->bytes <= limit)
         return;
-    room = split(plan, excerpts, limit);
+    room = split_budget(plan, excerpts, limit);
     found = find_spot(&spot, report) ? &spot : NULL;
     for (int i = 0; i < excerpts->count; i++)
         cut[i] = may_be_cut(&excerpts->tensor[i], report, found);
@@ -242,7 +243,7 @@ void excerpt_fit(struct tensors_plan *plan, struct excerpts *excerpts,
     windows = choose_windows(window, &spot, most < spot.rows ? most : spot.rows);
     for (int i = 0; i < excerpts->count; i++) {
         for (int w = 0; w < windows && cut[i]; w++)
-            add_part(plan, &excerpts->tensor[i], report->binding, &window[w]);
+            add_excerpt_part(plan, &excerpts->tensor[i], report->binding, &window[w]);
     }
     safetensors_sort(plan);
 }

@@ -135,8 +135,8 @@ static const char *workspace_at(const struct kernel_spec *spec, const struct par
     return NULL;
 }
 
-static void put_pointers(struct json_out *json, const struct check_report *report,
-                         const struct bundle_source *source)
+static void put_launch_pointers(struct json_out *json, const struct check_report *report,
+                                const struct bundle_source *source)
 {
     json_put_array(json, "pointers");
     for (size_t i = 0; i < source->pointers; i++) {
@@ -158,7 +158,7 @@ static void put_pointers(struct json_out *json, const struct check_report *repor
     json_end(json);
 }
 
-static void put_around(struct json_out *json, const struct bundle_source *source)
+static void put_surroundings(struct json_out *json, const struct bundle_source *source)
 {
     char address[24];
     if (!source->around)
@@ -183,8 +183,8 @@ void launch_json_source(struct json_out *json, const struct check_report *report
     json_put_int(json, "multiprocessors", source->machine.multiprocessors);
     json_end(json);
     put_parameters(json, source);
-    put_pointers(json, report, source);
-    put_around(json, source);
+    put_launch_pointers(json, report, source);
+    put_surroundings(json, source);
 }
 
 const char *launch_json_image(const void *image, size_t bytes)

@@ -6,7 +6,7 @@
 #include "lang/dtype.h"
 #include "text/textbuf.h"
 
-static const char *const functions[] = {
+static const char *const dnn_functions[] = {
 #define KIND(name, function, list) function,
     DNN_KIND_LIST(KIND)
 #undef KIND
@@ -51,13 +51,13 @@ void dnn_params(const struct dnn *dnn, void *params[DNN_ARGUMENTS])
 _Static_assert(DNN_WORDS <= 28 && ACCUMULATION_COUNT <= 16 && DTYPE_COUNT <= 64,
                "the key holds types, accumulation and words");
 
-static uint64_t key_of(const struct dnn *d)
+static uint64_t dnn_key(const struct dnn *d)
 {
     uint64_t types = (uint64_t)d->type[0] | (uint64_t)d->type[1] << 6 | (uint64_t)d->type[2] << 12;
     return types << 32 | (uint64_t)d->accumulation << 28 | d->words;
 }
 
-static char *make_text(const void *value)
+static char *make_dnn_text(const void *value)
 {
     static const char *const accumulations[] = {
 #define ACCUMULATION(name, text) text,
@@ -72,7 +72,7 @@ static char *make_text(const void *value)
     const struct dnn *d = value;
     struct textbuf text;
     textbuf_init(&text);
-    textbuf_printf(&text, "%s<%s, %s, %s, %s", functions[d->kind],
+    textbuf_printf(&text, "%s<%s, %s, %s, %s", dnn_functions[d->kind],
                    dtype_text((enum dtype)d->type[0]), dtype_text((enum dtype)d->type[1]),
                    dtype_text((enum dtype)d->type[2]), accumulations[d->accumulation]);
     for (int i = 0; i < DNN_WORDS; i++) {
@@ -88,7 +88,8 @@ static char *make_text(const void *value)
 static char *make_graph_text(const void *value)
 {
     char *text = NULL;
-    return asprintf(&text, "%s<%s>", functions[DNN_GRAPH], (const char *)value) < 0 ? NULL : text;
+    return asprintf(&text, "%s<%s>", dnn_functions[DNN_GRAPH], (const char *)value) < 0 ? NULL
+                                                                                        : text;
 }
 
 const char *dnn_graph_name(const char *operations)
@@ -96,12 +97,12 @@ const char *dnn_graph_name(const char *operations)
     uint64_t key = 0xcbf29ce484222325u;
     for (const char *c = operations; *c; c++)
         key = (key ^ (uint8_t)*c) * 0x100000001b3u;
-    return call_name(functions[DNN_GRAPH], key, make_graph_text, operations);
+    return call_name(dnn_functions[DNN_GRAPH], key, make_graph_text, operations);
 }
 
 const char *dnn_name(const struct dnn *dnn)
 {
     if (dnn->graph)
         return dnn->graph;
-    return call_name(functions[dnn->kind], key_of(dnn), make_text, dnn);
+    return call_name(dnn_functions[dnn->kind], dnn_key(dnn), make_dnn_text, dnn);
 }

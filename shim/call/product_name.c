@@ -29,7 +29,7 @@ static struct {
     int count;
 } names = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static uint64_t key_of(const struct product *p)
+static uint64_t product_key(const struct product *p)
 {
     uint64_t types = (uint64_t)p->a_type | (uint64_t)p->b_type << 6 | (uint64_t)p->c_type << 12 |
                      (uint64_t)p->bias_type << 18;
@@ -45,13 +45,13 @@ static const char *const accumulations[] = {
 #undef ACCUMULATION
 };
 
-static const char *const words[] = {
+static const char *const product_words[] = {
 #define WORD(name, text) text,
     PRODUCT_WORD_LIST(WORD)
 #undef WORD
 };
 
-static char *make_text(const void *value)
+static char *make_product_text(const void *value)
 {
     const struct product *p = value;
     struct textbuf text;
@@ -62,7 +62,7 @@ static char *make_text(const void *value)
     for (int i = 0; i < PRODUCT_WORDS; i++) {
         if (!(p->words >> i & 1))
             continue;
-        textbuf_printf(&text, ", %s", words[i]);
+        textbuf_printf(&text, ", %s", product_words[i]);
         if (1u << i == PRODUCT_BIAS && p->bias_type != p->c_type)
             textbuf_printf(&text, " %s", dtype_text((enum dtype)p->bias_type));
     }
@@ -84,7 +84,8 @@ static _Atomic(struct name *) *place_of(const char *function, uint64_t key)
     }
 }
 
-static const char *add(const char *function, uint64_t key, call_text *make, const void *value)
+static const char *add_call_name(const char *function, uint64_t key, call_text *make,
+                                 const void *value)
 {
     struct uninterrupted kept;
     uninterrupted_begin(&kept);
@@ -109,12 +110,12 @@ static const char *add(const char *function, uint64_t key, call_text *make, cons
 const char *call_name(const char *function, uint64_t key, call_text *make, const void *value)
 {
     const struct name *there = atomic_load_explicit(place_of(function, key), memory_order_acquire);
-    return there ? there->text : add(function, key, make, value);
+    return there ? there->text : add_call_name(function, key, make, value);
 }
 
 const char *product_name(const struct product *product)
 {
-    return call_name(product->function, key_of(product), make_text, product);
+    return call_name(product->function, product_key(product), make_product_text, product);
 }
 
 /* ---- a name read back ---- */
@@ -131,7 +132,7 @@ static bool next_part(const char **at, char part[PRODUCT_FUNCTION])
     return true;
 }
 
-static bool read_type(const char **at, uint8_t *type)
+static bool read_product_type(const char **at, uint8_t *type)
 {
     char part[PRODUCT_FUNCTION];
     if (!next_part(at, part))
@@ -154,12 +155,12 @@ static int index_of(const char *const *texts, int count, const char *text, size_
     return -1;
 }
 
-static bool read_word(const char **at, struct product *out)
+static bool read_product_word(const char **at, struct product *out)
 {
     char part[PRODUCT_FUNCTION];
     if (!next_part(at, part))
         return false;
-    int word = index_of(words, PRODUCT_WORDS, part, strcspn(part, " "));
+    int word = index_of(product_words, PRODUCT_WORDS, part, strcspn(part, " "));
     out->words |= word < 0 ? 0 : 1u << word;
     const char *type = strchr(part, ' ');
     for (int i = 0; type && i < DTYPE_COUNT; i++) {
@@ -179,14 +180,14 @@ bool product_parse(const char *name, struct product *out, char function[PRODUCT_
     memcpy(function, name, length);
     function[length] = '\0';
     const char *at = name + length + 1;
-    if (!read_type(&at, &out->a_type) || !read_type(&at, &out->b_type) ||
-        !read_type(&at, &out->c_type) || !next_part(&at, part))
+    if (!read_product_type(&at, &out->a_type) || !read_product_type(&at, &out->b_type) ||
+        !read_product_type(&at, &out->c_type) || !next_part(&at, part))
         return false;
     out->bias_type = out->c_type;
     int accumulation = index_of(accumulations, ACCUMULATION_COUNT, part, strlen(part));
     out->accumulation = (uint8_t)(accumulation < 0 ? 0 : accumulation);
     while (accumulation >= 0 && *at) {
-        if (!read_word(&at, out))
+        if (!read_product_word(&at, out))
             return false;
     }
     return accumulation >= 0;

@@ -104,7 +104,7 @@ static int receive_to(struct compile_client *client, char *at, size_t have, size
     return 1;
 }
 
-static int receive(struct compile_client *client)
+static int receive_compiled(struct compile_client *client)
 {
     size_t head = sizeof client->head;
     int there = receive_to(client, (char *)&client->head, client->got, head);
@@ -122,7 +122,7 @@ enum compile_step compile_client_step(struct compile_client *client)
 {
     int kept = errno, there = -1;
     if (is_same_socket(client) && send_on(client))
-        there = receive(client);
+        there = receive_compiled(client);
     bool late = there == 0 && clock_ns() > client->deadline;
     if (there < 0 || late)
         compile_client_end(client);

@@ -131,8 +131,7 @@ static void read_cache(struct compiler *compiler)
 
 /* ---- processes ---- */
 
-static enum status start_process(struct compiler *compiler, struct worker *worker,
-                                 struct error *err)
+static enum status start_worker(struct compiler *compiler, struct worker *worker, struct error *err)
 {
     struct find_traces traces;
     char major[16];
@@ -175,7 +174,7 @@ static void fail_to_start(struct compiler *compiler, const struct error *why)
         fail_job(compiler, job, text, STATUS_NOT_FOUND, err.text);
 }
 
-static void hand_out(struct compiler *compiler)
+static void hand_out_text(struct compiler *compiler)
 {
     for (unsigned i = 0; i < compiler->workers && !atomic_load(&compiler->stop); i++) {
         struct worker *worker = &compiler->worker[i];
@@ -185,7 +184,7 @@ static void hand_out(struct compiler *compiler)
                         : first_job(compiler, COMPILER_COMPILING, &worker->text, &worker->arch);
         if (!job)
             continue;
-        if (worker->client.socket < 0 && start_process(compiler, worker, &err)) {
+        if (worker->client.socket < 0 && start_worker(compiler, worker, &err)) {
             fail_to_start(compiler, &err);
             return;
         }
@@ -266,25 +265,25 @@ static bool goes_on(struct compiler *compiler)
     return running;
 }
 
-static void *run(void *user)
+static void *run_compiler(void *user)
 {
     struct compiler *compiler = user;
     own_thread.work = OWN_WORK;
     prctl(PR_SET_NAME, "cuvet-compile");
     while (goes_on(compiler)) {
         read_cache(compiler);
-        hand_out(compiler);
+        hand_out_text(compiler);
         take_results(compiler);
     }
     return NULL;
 }
 
 /* Under the lock. */
-static bool start_thread(struct compiler *compiler)
+static bool start_compile_thread(struct compiler *compiler)
 {
     if (compiler->started)
         pthread_join(compiler->thread, NULL); /* it has nothing left to do but to return */
-    int result = thread_start(&compiler->thread, 0, run, compiler);
+    int result = thread_start(&compiler->thread, 0, run_compiler, compiler);
     compiler->started = compiler->running = result == 0;
     return result == 0;
 }
@@ -345,7 +344,7 @@ void compiler_on_result(struct compiler *compiler, void (*done)(void *user), voi
     compiler->done = done;
 }
 
-static int slot_of(const struct compiler *compiler, int arch)
+static int arch_slot(const struct compiler *compiler, int arch)
 {
     for (int a = 0; a < COMPILER_ARCHS; a++) {
         if (atomic_load_explicit(&((struct compiler *)compiler)->arch[a], memory_order_acquire) ==
@@ -358,14 +357,14 @@ static int slot_of(const struct compiler *compiler, int arch)
 void compiler_request(struct compiler *compiler, unsigned text, int arch)
 {
     pthread_mutex_lock(&compiler->lock);
-    int slot = slot_of(compiler, arch);
-    if (slot < 0 && (slot = slot_of(compiler, 0)) >= 0)
+    int slot = arch_slot(compiler, arch);
+    if (slot < 0 && (slot = arch_slot(compiler, 0)) >= 0)
         atomic_store_explicit(&compiler->arch[slot], arch, memory_order_release);
     struct job *job = slot < 0 ? NULL : &compiler->job[slot][text];
     if (job && atomic_load(&job->state) == COMPILER_UNWANTED && !atomic_load(&compiler->stop)) {
         job->order = ++compiler->requested;
         atomic_store(&job->state, COMPILER_WANTED);
-        if (!compiler->running && !start_thread(compiler))
+        if (!compiler->running && !start_compile_thread(compiler))
             fail_job(compiler, job, text, STATUS_NOT_FOUND, "there is no thread for it");
     }
     pthread_mutex_unlock(&compiler->lock);
@@ -379,9 +378,9 @@ unsigned compiler_results(const struct compiler *compiler)
 enum compiler_state compiler_find(const struct compiler *compiler, unsigned text, int arch,
                                   const struct ref_image **out)
 {
-    int slot = slot_of(compiler, arch);
+    int slot = arch_slot(compiler, arch);
     if (slot < 0) /* not requested yet, or more architectures than there is room for */
-        return slot_of(compiler, 0) < 0 ? COMPILER_FAILED : COMPILER_UNWANTED;
+        return arch_slot(compiler, 0) < 0 ? COMPILER_FAILED : COMPILER_UNWANTED;
     const struct job *job = &compiler->job[slot][text];
     *out = &job->image;
     return atomic_load_explicit(&((struct job *)job)->state, memory_order_acquire);

@@ -9,7 +9,7 @@
 
 /* ---- the build of NVRTC ---- */
 
-static void add_text(XXH3_state_t *state, const char *text)
+static void hash_cache_text(XXH3_state_t *state, const char *text)
 {
     if (text)
         XXH3_128bits_update(state, text, strlen(text));
@@ -21,10 +21,10 @@ static void name_note(char out[CACHE_NAME], const struct find_hints *hints)
 {
     XXH3_state_t state;
     XXH3_128bits_reset(&state);
-    add_text(&state, hints->path);
-    add_text(&state, hints->homes[0]);
-    add_text(&state, hints->homes[1]);
-    add_text(&state, getenv("LD_LIBRARY_PATH"));
+    hash_cache_text(&state, hints->path);
+    hash_cache_text(&state, hints->homes[0]);
+    hash_cache_text(&state, hints->homes[1]);
+    hash_cache_text(&state, getenv("LD_LIBRARY_PATH"));
     XXH3_128bits_update(&state, &hints->major, sizeof hints->major);
     XXH128_hash_t hash = XXH3_128bits_digest(&state);
     snprintf(out, CACHE_NAME, "nvrtc-%016llx%016llx", (unsigned long long)hash.high64,
@@ -78,7 +78,7 @@ bool ref_cache_name(const struct ref_cache *cache, const struct user_text *text,
         XXH3_state_t state;
         ref_source_hash(&source, hash);
         XXH3_128bits_reset(&state);
-        add_text(&state, cache->version);
+        hash_cache_text(&state, cache->version);
         XXH3_128bits_update(&state, hash, sizeof hash);
         XXH3_128bits_update(&state, &arch, sizeof arch);
         XXH3_128bits_update(&state, &cache->nvrtc.bytes, sizeof cache->nvrtc.bytes);

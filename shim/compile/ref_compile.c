@@ -117,7 +117,7 @@ static char *fetch(struct compiling *c, int (*size_of)(struct nvrtc_program *, s
     return bytes;
 }
 
-static enum status compile(struct compiling *c, const char *architecture)
+static enum status compile_reference(struct compiling *c, const char *architecture)
 {
     const char *option[1 + REF_SOURCE_OPTIONS] = {architecture};
     memcpy(&option[1], ref_source_option, sizeof ref_source_option);
@@ -142,7 +142,7 @@ enum status ref_compile(const struct user_text *text, int arch, struct ref_image
              known == arch ? "sm" : "compute", known);
     enum status status = create(&c);
     if (!status)
-        status = compile(&c, architecture);
+        status = compile_reference(&c, architecture);
     if (!status) {
         out->ptx = fetch(&c, nvrtc.ptx_size, nvrtc.ptx, &out->ptx_bytes);
         if (known == arch)

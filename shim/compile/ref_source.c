@@ -62,7 +62,7 @@ void ref_source_release(struct ref_source *source)
     *source = (struct ref_source){0};
 }
 
-static void add(XXH3_state_t *state, const char *text)
+static void hash_text(XXH3_state_t *state, const char *text)
 {
     XXH3_128bits_update(state, text, strlen(text) + 1);
 }
@@ -71,13 +71,13 @@ void ref_source_hash(const struct ref_source *source, uint64_t out[2])
 {
     XXH3_state_t state;
     XXH3_128bits_reset(&state);
-    add(&state, source->whole);
+    hash_text(&state, source->whole);
     for (int i = 0; i < source->headers; i++) {
-        add(&state, source->name[i]);
-        add(&state, source->header[i]);
+        hash_text(&state, source->name[i]);
+        hash_text(&state, source->header[i]);
     }
     for (int i = 0; i < REF_SOURCE_OPTIONS; i++)
-        add(&state, ref_source_option[i]);
+        hash_text(&state, ref_source_option[i]);
     XXH128_hash_t hash = XXH3_128bits_digest(&state);
     out[0] = hash.low64;
     out[1] = hash.high64;

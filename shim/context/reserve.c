@@ -53,8 +53,8 @@ static bool is_handed_out(const struct reserve *reserve, uint64_t bytes)
 }
 
 /* Where a snapshot ends that is taken at `head`; false: too far ahead. */
-static bool place(const struct reserve *reserve, uint64_t head, uint64_t tail, uint64_t bytes,
-                  uint64_t *end)
+static bool place_in_reserve(const struct reserve *reserve, uint64_t head, uint64_t tail,
+                             uint64_t bytes, uint64_t *end)
 {
     const uint64_t ring = reserve->bytes, at = head & (ring - 1);
     *end = head + (at + bytes > ring ? ring - at : 0) + bytes;
@@ -65,8 +65,8 @@ bool reserve_has(const struct reserve *reserve, uint64_t bytes)
 {
     uint64_t end;
     return is_handed_out(reserve, bytes) &&
-           place(reserve, atomic_load_explicit(&reserve->head, memory_order_relaxed),
-                 __atomic_load_n(reserve->tail, __ATOMIC_ACQUIRE), bytes, &end);
+           place_in_reserve(reserve, atomic_load_explicit(&reserve->head, memory_order_relaxed),
+                            __atomic_load_n(reserve->tail, __ATOMIC_ACQUIRE), bytes, &end);
 }
 
 bool reserve_take(struct reserve *reserve, uint64_t bytes, struct reserve_room *room)
@@ -77,7 +77,7 @@ bool reserve_take(struct reserve *reserve, uint64_t bytes, struct reserve_room *
     const uint64_t tail = __atomic_load_n(reserve->tail, __ATOMIC_ACQUIRE);
     uint64_t head = atomic_load_explicit(&reserve->head, memory_order_relaxed), end;
     do {
-        if (!place(reserve, head, tail, bytes, &end))
+        if (!place_in_reserve(reserve, head, tail, bytes, &end))
             return false;
     } while (!atomic_compare_exchange_weak_explicit(&reserve->head, &head, end,
                                                     memory_order_relaxed, memory_order_relaxed));

@@ -87,7 +87,7 @@ static enum status make_kernels(struct side *side, struct error *err)
 }
 
 /* Memsets of the set-up must be over before the program's streams use what they zeroed. */
-static enum status settle(struct side *side, struct error *err)
+static enum status settle_side(struct side *side, struct error *err)
 {
     const struct timespec pause = {.tv_nsec = 20000};
     CUresult result;
@@ -147,7 +147,7 @@ void side_set_up_probes(struct side *side, const struct side_settings *settings)
     if (settings->outlier)
         status = make_outlier(side, settings, &err);
     if (settings->outlier && !status)
-        status = settle(side, &err);
+        status = settle_side(side, &err);
     if (status)
         log_line(LOG_WARN, "no outlier gate on device %d: %s", side->device, err.text);
     atomic_store_explicit(&side->outlier.state,
@@ -319,7 +319,7 @@ enum status side_set_up(struct side *side, const struct side_settings *settings,
     if (!status)
         try_users(side, settings);
     if (!status)
-        status = settle(side, err);
+        status = settle_side(side, err);
     enum side_state wanted = SIDE_WANTED; /* the context may have gone meanwhile */
     atomic_compare_exchange_strong(&side->state, &wanted, status ? SIDE_BROKEN : SIDE_READY);
     return status;

@@ -43,7 +43,7 @@ static const struct control_targets *live(void)
  * Passes the settings on; called after each change. Of several threads at once the last to store a
  * setting reads all of them, and one that passed on an older value repeats.
  */
-static void apply(const struct control_targets *targets)
+static void apply_targets(const struct control_targets *targets)
 {
     bool off;
     double sample;
@@ -60,7 +60,7 @@ static void apply(const struct control_targets *targets)
 void control_open(const struct control_targets *targets)
 {
     atomic_store(&control.targets, targets);
-    apply(targets);
+    apply_targets(targets);
 }
 
 const struct control_targets *control_targets(void)
@@ -106,7 +106,7 @@ int cuvet_start(void)
         return CUVET_INACTIVE;
     gate_reset(targets->pipeline->gate);
     outliers_reset(targets->pipeline->outliers);
-    apply(targets);
+    apply_targets(targets);
     notify_session(targets, "start");
     return CUVET_OK;
 }
@@ -128,7 +128,7 @@ int cuvet_stop(int timeout_ms)
     const struct control_targets *targets = live();
     if (!targets)
         return CUVET_INACTIVE;
-    apply(targets);
+    apply_targets(targets);
     notify_session(targets, "stop");
     return finish_checks(targets, timeout_ms);
 }
@@ -149,7 +149,7 @@ int cuvet_set_sample(double probability)
     const struct control_targets *targets = live();
     if (!targets)
         return CUVET_INACTIVE;
-    apply(targets);
+    apply_targets(targets);
     json_format_double(number, probability);
     snprintf(what, sizeof(what), "sample %s", number);
     notify_session(targets, what);
@@ -174,7 +174,7 @@ int cuvet_flush(int timeout_ms)
 
 /* ---- counters ---- */
 
-static void fill(struct cuvet_counters *out, const struct counters_totals *totals)
+static void fill_counters(struct cuvet_counters *out, const struct counters_totals *totals)
 {
     const struct check_cost *cost = &totals->cost;
     uint64_t accounted = counters_sum(&totals->buckets);
@@ -208,7 +208,7 @@ int cuvet_counters(struct cuvet_counters *out)
     if (targets) {
         struct counters_totals totals;
         counters_read(targets->counters, &totals);
-        fill(&all, &totals);
+        fill_counters(&all, &totals);
     }
     size_t room = out->size;
     memset(out, 0, room);

@@ -52,13 +52,13 @@ static bool is_free(const struct client *client)
     return atomic_load(&client->socket.fd) < 0;
 }
 
-static void enter(struct client *client, enum client_state state, int ms)
+static void enter_state(struct client *client, enum client_state state, int ms)
 {
     client->state = state;
     client->deadline = clock_ns() + (int64_t)ms * 1000000;
 }
 
-static void drop(struct client *client)
+static void drop_client(struct client *client)
 {
     own_fd_close(&client->socket);
     textbuf_release(&client->answer);
@@ -81,12 +81,12 @@ static void write_on(struct client *client)
             break;
         client->sent += (size_t)done;
     }
-    drop(client);
+    drop_client(client);
 }
 
 static void answer(struct control_server *server, struct client *client)
 {
-    enter(client, WRITING, server->settings.client_ms);
+    enter_state(client, WRITING, server->settings.client_ms);
     write_on(client);
 }
 
@@ -94,7 +94,7 @@ static void on_line(struct control_server *server, struct client *client, size_t
 {
     int wait_ms = 0;
     if (control_words_begin(client->request, length, &client->answer, &wait_ms))
-        enter(client, WAITING, wait_ms);
+        enter_state(client, WAITING, wait_ms);
     else
         answer(server, client);
 }
@@ -104,7 +104,7 @@ static void read_on(struct control_server *server, struct client *client)
 {
     int fd = own_fd_get(&client->socket);
     if (fd < 0) {
-        drop(client);
+        drop_client(client);
         return;
     }
     ssize_t got = recv(fd, client->request + client->got, sizeof(client->request) - client->got,
@@ -112,7 +112,7 @@ static void read_on(struct control_server *server, struct client *client)
     if (got < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK))
         return;
     if (got <= 0) {
-        drop(client);
+        drop_client(client);
         return;
     }
     char *end = memchr(client->request + client->got, '\n', (size_t)got);
@@ -140,14 +140,14 @@ static void serve(struct control_server *server, struct client *client, short ev
     if (client->state == WAITING && !gone)
         try_waiting(server, client, now);
     else if (gone || now >= client->deadline)
-        drop(client);
+        drop_client(client);
     else if (client->state == READING && events & POLLIN)
         read_on(server, client);
     else if (client->state == WRITING && events & POLLOUT)
         write_on(client);
 }
 
-static void take(struct control_server *server, int fd)
+static void take_client(struct control_server *server, int fd)
 {
     for (int i = 0; i < SERVER_CLIENTS; i++) {
         struct client *client = &server->client[i];
@@ -155,7 +155,7 @@ static void take(struct control_server *server, int fd)
             continue;
         textbuf_init(&client->answer);
         own_fd_take(&client->socket, fd);
-        enter(client, READING, server->settings.client_ms);
+        enter_state(client, READING, server->settings.client_ms);
         if (!server->settings.allowed(fd)) {
             control_words_refuse(&client->answer, "the process belongs to another user");
             answer(server, client);
@@ -173,7 +173,7 @@ static bool accept_one(struct control_server *server)
         return false;
     int fd = own_fd_up(accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (fd >= 0)
-        take(server, fd);
+        take_client(server, fd);
     else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
         server->pause_until = clock_ns() + PAUSE_MS * 1000000ll;
     else
@@ -194,7 +194,7 @@ static int sooner(int timeout, int ms)
 }
 
 /* What to poll and how long; the listener comes first. A negative fd is passed over by poll. */
-static int prepare(const struct control_server *server, struct pollfd *fds)
+static int prepare_poll(const struct control_server *server, struct pollfd *fds)
 {
     int64_t now = clock_ns();
     int timeout = -1;
@@ -217,10 +217,10 @@ static int prepare(const struct control_server *server, struct pollfd *fds)
     return paused ? sooner(timeout, ms_until(server->pause_until, now)) : timeout;
 }
 
-static bool step(struct control_server *server)
+static bool step_server(struct control_server *server)
 {
     struct pollfd fds[SERVER_CLIENTS + 1];
-    int timeout = prepare(server, fds);
+    int timeout = prepare_poll(server, fds);
     if (own_fd_get(&server->listener) < 0)
         return false;
     if (poll(fds, SERVER_CLIENTS + 1, timeout) < 0 && errno != EINTR)
@@ -234,24 +234,24 @@ static bool step(struct control_server *server)
     return !(fds[0].revents & POLLIN) || accept_one(server);
 }
 
-static void *run(void *user)
+static void *run_server(void *user)
 {
     struct control_server *server = user;
     prctl(PR_SET_NAME, "cuvet-ctl");
     control_sockets_clean(own_fd_get(&server->folder));
-    while (step(server))
+    while (step_server(server))
         ;
     for (int i = 0; i < SERVER_CLIENTS; i++) {
         if (!is_free(&server->client[i]))
-            drop(&server->client[i]);
+            drop_client(&server->client[i]);
     }
     return NULL;
 }
 
 /* ---- life ---- */
 
-static enum status open_folder(const struct control_server_settings *settings, int *fd,
-                               struct error *err)
+static enum status open_socket_folder(const struct control_server_settings *settings, int *fd,
+                                      struct error *err)
 {
     char path[CONTROL_PATH];
     enum status status = STATUS_NOT_FOUND;
@@ -272,7 +272,7 @@ static enum status open_folder(const struct control_server_settings *settings, i
 static enum status open_socket(struct control_server *server, struct error *err)
 {
     int folder, listener;
-    enum status status = open_folder(&server->settings, &folder, err);
+    enum status status = open_socket_folder(&server->settings, &folder, err);
     if (status)
         return status;
     own_fd_take(&server->folder, folder);
@@ -280,7 +280,7 @@ static enum status open_socket(struct control_server *server, struct error *err)
     if (status)
         return status;
     own_fd_take(&server->listener, listener);
-    int result = thread_start(&server->thread, 0, run, server);
+    int result = thread_start(&server->thread, 0, run_server, server);
     if (!result)
         return STATUS_OK;
     control_socket_remove(folder, server->pid);

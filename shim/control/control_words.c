@@ -30,14 +30,14 @@
 
 enum { FLUSH_MS = 1000, PROGRAM = 256 };
 
-static void put_real(struct textbuf *out, const char *key, double value)
+static void put_real_word(struct textbuf *out, const char *key, double value)
 {
     char number[32];
     json_format_double(number, value);
     textbuf_printf(out, "%s %s\n", key, number);
 }
 
-static void put_count(struct textbuf *out, const char *key, uint64_t value)
+static void put_count_word(struct textbuf *out, const char *key, uint64_t value)
 {
     textbuf_printf(out, "%s %" PRIu64 "\n", key, value);
 }
@@ -57,21 +57,21 @@ static void put_status(struct textbuf *out, const struct counters_totals *totals
     textbuf_printf(out, "version %s\npid %d\n", cuvet_version(), (int)getpid());
     put_program(out);
     textbuf_printf(out, "state %s\n", cuvet_is_running() ? "running" : "stopped");
-    put_real(out, "sample", cuvet_get_sample());
-    put_real(out, "elapsed", c.elapsed_seconds);
-    put_count(out, "seen", c.seen);
-    put_count(out, "registered", c.registered);
-    put_count(out, "checked", c.match + c.mismatch + c.inconclusive);
-    put_count(out, "match", c.match);
-    put_count(out, "mismatch", c.mismatch);
-    put_count(out, "inconclusive", c.inconclusive);
-    put_count(out, "unchecked", c.unchecked);
-    put_count(out, "under_way", c.under_way);
-    put_real(out, "cost", c.cost_seconds);
-    put_real(out, "cost_thread", c.thread_seconds);
-    put_real(out, "cost_copy", c.copy_seconds);
-    put_real(out, "cost_reference", c.reference_seconds);
-    put_count(out, "kernels", totals->kernels);
+    put_real_word(out, "sample", cuvet_get_sample());
+    put_real_word(out, "elapsed", c.elapsed_seconds);
+    put_count_word(out, "seen", c.seen);
+    put_count_word(out, "registered", c.registered);
+    put_count_word(out, "checked", c.match + c.mismatch + c.inconclusive);
+    put_count_word(out, "match", c.match);
+    put_count_word(out, "mismatch", c.mismatch);
+    put_count_word(out, "inconclusive", c.inconclusive);
+    put_count_word(out, "unchecked", c.unchecked);
+    put_count_word(out, "under_way", c.under_way);
+    put_real_word(out, "cost", c.cost_seconds);
+    put_real_word(out, "cost_thread", c.thread_seconds);
+    put_real_word(out, "cost_copy", c.copy_seconds);
+    put_real_word(out, "cost_reference", c.reference_seconds);
+    put_count_word(out, "kernels", totals->kernels);
     for (int k = SKIP_NONE + 1; k < SKIP_COUNT; k++) {
         if (totals->buckets.skip[k])
             textbuf_printf(out, "skip %" PRIu64 " %s\n", totals->buckets.skip[k],
@@ -192,14 +192,14 @@ static const struct word {
     bool (*act)(const struct request *request, struct textbuf *answer);
     enum { NOTHING, MILLISECONDS, PROBABILITY } takes;
     int wait_ms; /* where the request names none */
-} words[] = {
+} command_words[] = {
     {"status", on_status, NOTHING, -1},     {"top", on_top, NOTHING, -1},
     {"start", on_start, NOTHING, -1},       {"stop", on_stop, MILLISECONDS, -1},
     {"sample", on_sample, PROBABILITY, -1}, {"flush", on_flush, MILLISECONDS, FLUSH_MS},
 };
 
 /* Printable words, separated by single spaces; NULL: something else came. */
-static bool split(char *line, size_t length, char **argument)
+static bool split_line(char *line, size_t length, char **argument)
 {
     for (size_t i = 0; i < length; i++) {
         if ((unsigned char)line[i] < ' ' || (unsigned char)line[i] > '~')
@@ -239,17 +239,17 @@ bool control_words_begin(const char *line, size_t length, struct textbuf *answer
     if (length > CONTROL_REQUEST)
         length = CONTROL_REQUEST;
     memcpy(copy, line, length);
-    if (!split(copy, length, &argument)) {
+    if (!split_line(copy, length, &argument)) {
         control_words_refuse(answer, "expected printable words");
         return false;
     }
-    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
-        if (strcmp(copy, words[i].name) != 0)
+    for (size_t i = 0; i < sizeof(command_words) / sizeof(*command_words); i++) {
+        if (strcmp(copy, command_words[i].name) != 0)
             continue;
-        if (!read_argument(&words[i], argument, &request, answer))
+        if (!read_argument(&command_words[i], argument, &request, answer))
             return false;
         *wait_ms = request.wait_ms;
-        return words[i].act(&request, answer);
+        return command_words[i].act(&request, answer);
     }
     control_words_refuse(answer, "expected status, top, start, stop, sample or flush");
     return false;

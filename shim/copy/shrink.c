@@ -37,7 +37,7 @@ struct candidate {
 
 /* Adds an outer dim; false where a struct lie cannot describe the result. Dims come with ascending
  * strides. */
-static bool put_around(struct lie *lie, int64_t span, int64_t dim, int64_t stride)
+static bool put_dimension(struct lie *lie, int64_t span, int64_t dim, int64_t stride)
 {
     if (stride < lie->stride) {
         if (stride != lie->run)
@@ -57,8 +57,8 @@ static bool put_around(struct lie *lie, int64_t span, int64_t dim, int64_t strid
 }
 
 /* False where the axis is the one of which blocks are made. */
-static bool view_of(const struct ref_tensor *tensor, const struct bound_array *array, int axis,
-                    int64_t share, struct view *out)
+static bool axis_view(const struct ref_tensor *tensor, const struct bound_array *array, int axis,
+                      int64_t share, struct view *out)
 {
     *out = (struct view){.ndim = tensor->ndim, .axis = axis};
     for (int i = 0; i < tensor->ndim; i++) {
@@ -94,7 +94,7 @@ static bool lie_along(const struct view *view, struct lie *lie)
         if (next < 0)
             return true;
         done |= 1u << next;
-        if (!put_around(lie, span, view->dim[next], view->stride[next]))
+        if (!put_dimension(lie, span, view->dim[next], view->stride[next]))
             return false;
     }
 }
@@ -162,7 +162,7 @@ static bool lie_of_formal(struct candidate *c, const struct binding *binding,
     struct view view;
     bool gathered = axis >= 0 && tensor->stride[axis] > 0; /* a broadcast dim has one item */
     if (gathered &&
-        !(view_of(tensor, &binding->array[array], axis, share, &view) && lie_along(&view, &lie)))
+        !(axis_view(tensor, &binding->array[array], axis, share, &view) && lie_along(&view, &lie)))
         return false;
     int how = gathered ? GATHERED : WHOLE;
     bool agrees = c->how[array] == UNSEEN ||
@@ -247,9 +247,9 @@ static bool has_enough(const struct candidate *c)
 }
 
 /* Fills in what the dim would mean for this launch; false where it is of no use. */
-static bool consider(struct candidate *c, const struct binding *binding,
-                     const struct formals *formals, const struct formal_each *each,
-                     const struct snapshot_plan *whole)
+static bool consider_size(struct candidate *c, const struct binding *binding,
+                          const struct formals *formals, const struct formal_each *each,
+                          const struct snapshot_plan *whole)
 {
     c->each = each;
     c->total = binding->call.size[each->size];
@@ -279,7 +279,7 @@ static int64_t items_for(const struct candidate *c, uint64_t aim)
     return (int64_t)(count > least ? count : least);
 }
 
-static uint64_t bytes_of(const struct candidate *c, int64_t items)
+static uint64_t candidate_bytes(const struct candidate *c, int64_t items)
 {
     uint64_t bytes;
     if (__builtin_mul_overflow(c->per_item, (uint64_t)items, &bytes) ||
@@ -337,8 +337,8 @@ static void apply_rows(const struct candidate *c, struct binding *binding,
     }
 }
 
-static bool apply(const struct candidate *c, struct binding *binding, const struct formals *formals,
-                  int64_t items, uint64_t seed)
+static bool apply_shrink(const struct candidate *c, struct binding *binding,
+                         const struct formals *formals, int64_t items, uint64_t seed)
 {
     struct subset *subset = &binding->subset;
     if (!subset_draw(subset, c->total, items, c->unit, seed))
@@ -375,17 +375,17 @@ bool shrink_binding(struct binding *binding, const struct formals *formals,
     int best = -1, at = 0;
     uint64_t least = limits->most;
     for (int i = 0; i < formals->eaches && least > limits->aim; i++) {
-        if (!consider(&candidate[at], binding, formals, &formals->each[i], whole))
+        if (!consider_size(&candidate[at], binding, formals, &formals->each[i], whole))
             continue;
-        uint64_t bytes = bytes_of(&candidate[at], items_for(&candidate[at], limits->aim));
+        uint64_t bytes = candidate_bytes(&candidate[at], items_for(&candidate[at], limits->aim));
         if (bytes >= least)
             continue;
         least = bytes;
         best = at;
         at = 1 - at;
     }
-    return best >= 0 && apply(&candidate[best], binding, formals,
-                              items_for(&candidate[best], limits->aim), seed);
+    return best >= 0 && apply_shrink(&candidate[best], binding, formals,
+                                     items_for(&candidate[best], limits->aim), seed);
 }
 
 void shrink_explain(const struct binding *binding, const struct formals *formals, struct error *why)

@@ -11,7 +11,7 @@ enum { ALIGN = SNAPSHOT_ALIGN };
 _Static_assert(sizeof(struct snapshot_call_listed) <= 4096, "a launch carries no more");
 _Static_assert(sizeof(struct snapshot_call_short) <= 4096, "a launch carries no more");
 
-static uint64_t round_up(uint64_t value, uint64_t step)
+static uint64_t round_to_step(uint64_t value, uint64_t step)
 {
     return (value + step - 1) / step * step;
 }
@@ -37,7 +37,7 @@ uint64_t snapshot_item_pitch(int64_t run, int64_t stride)
 {
     if (run == stride)
         return (uint64_t)stride;
-    return round_up((uint64_t)run, SNAPSHOT_UNIT) + (uint64_t)stride % SNAPSHOT_UNIT;
+    return round_to_step((uint64_t)run, SNAPSHOT_UNIT) + (uint64_t)stride % SNAPSHOT_UNIT;
 }
 
 /* The geometry where the chosen items of dim `axis` are gathered: [outer][items][run], see
@@ -63,7 +63,8 @@ static void shape_gather(const struct bound_array *array, const struct subset *s
     placement->stride[array->axis] = (int64_t)pitch / size;
     if (has_outer) {
         shape->outer_source = (uint64_t)(array->stride[0] * size);
-        shape->outer_target = round_up(inner, SNAPSHOT_UNIT) + shape->outer_source % SNAPSHOT_UNIT;
+        shape->outer_target =
+            round_to_step(inner, SNAPSHOT_UNIT) + shape->outer_source % SNAPSHOT_UNIT;
         placement->stride[0] = (int64_t)shape->outer_target / size;
     }
     placement->bytes = (outer - 1) * shape->outer_target + inner;
@@ -88,7 +89,7 @@ static void shape_array(const struct binding *binding, int index, struct snapsho
         shape->row_bytes = (uint64_t)array->dim[1] * size;
         shape->source_pitch = (uint64_t)array->stride[0] * size;
         shape->target_pitch =
-            round_up(shape->row_bytes, SNAPSHOT_UNIT) + shape->source_pitch % SNAPSHOT_UNIT;
+            round_to_step(shape->row_bytes, SNAPSHOT_UNIT) + shape->source_pitch % SNAPSHOT_UNIT;
         placement->stride[0] = (int64_t)(shape->target_pitch / size);
         placement->bytes = (shape->rows - 1) * shape->target_pitch + shape->row_bytes;
         return;
@@ -98,10 +99,10 @@ static void shape_array(const struct binding *binding, int index, struct snapsho
 }
 
 /* An arena offset that equals the source address modulo a unit (the arena is 256-aligned). */
-static int64_t take(struct snapshot_plan *plan, uint64_t address, uint64_t bytes)
+static int64_t take_address(struct snapshot_plan *plan, uint64_t address, uint64_t bytes)
 {
     int64_t offset = (int64_t)(plan->bytes + address % SNAPSHOT_UNIT);
-    plan->bytes = round_up((uint64_t)offset + bytes, ALIGN);
+    plan->bytes = round_to_step((uint64_t)offset + bytes, ALIGN);
     return offset;
 }
 
@@ -112,7 +113,8 @@ static void take_scratch(struct snapshot_plan *plan, const struct binding *bindi
     for (int i = 0; i < binding->arrays; i++) {
         const struct bound_array *array = &binding->array[i];
         if (!array->rows.listed && bound_ids(array) == index && !plan->placement[index].scratch)
-            plan->placement[index].scratch = take(plan, 0, touch_scratch((uint64_t)array->dim[0]));
+            plan->placement[index].scratch =
+                take_address(plan, 0, touch_scratch((uint64_t)array->dim[0]));
     }
 }
 
@@ -131,9 +133,9 @@ enum skip snapshot_plan_make(const struct binding *binding, struct snapshot_plan
         bool before = needs_before(binding, i), is_touched = bound_ids(array) >= 0;
         uint64_t skew = is_touched ? 0 : array->address; /* rows by index have none in common */
         if (before)
-            placement->before = take(plan, skew, placement->bytes);
+            placement->before = take_address(plan, skew, placement->bytes);
         if (!before || role_writes(array->role))
-            placement->after = take(plan, skew, placement->bytes);
+            placement->after = take_address(plan, skew, placement->bytes);
         take_scratch(plan, binding, i);
         plan->has_before |= before;
         plan->touches |= is_touched;
@@ -187,7 +189,7 @@ static uint64_t fill_segment(struct snapshot_segment *segment, const struct snap
 {
     bool last_is_longer = shape->chosen && shape->last_bytes > shape->row_bytes;
     uint64_t longest = last_is_longer ? shape->last_bytes : shape->row_bytes;
-    uint64_t units = round_up(source % SNAPSHOT_UNIT + longest, SNAPSHOT_UNIT);
+    uint64_t units = round_to_step(source % SNAPSHOT_UNIT + longest, SNAPSHOT_UNIT);
     segment->source = source;
     segment->target = target;
     segment->row_bytes = shape->row_bytes;
@@ -265,8 +267,8 @@ static enum status enqueue_threads(const struct side *side, CUfunction function,
     return enqueue_kernel(&kernel, call, launch, err);
 }
 
-static enum status enqueue(const struct side *side, CUfunction function, void *call,
-                           uint64_t chunks, const struct launch *launch, struct error *err)
+static enum status enqueue_copy(const struct side *side, CUfunction function, void *call,
+                                uint64_t chunks, const struct launch *launch, struct error *err)
 {
     if (chunks > INT32_MAX)
         return error_set(err, STATUS_INVALID, "a copy of %llu chunks", (unsigned long long)chunks);
@@ -300,8 +302,8 @@ static enum status copy_subset(struct side *side, const struct check *check,
         snapshot_describe_subset(side, check, plan, part, &call.header, &call.select, call.segment);
     bool few = call.header.segments <= SNAPSHOT_FEW;
     finish_header(side, check, part, &call.header);
-    return enqueue(side, few ? side->snapshot_subset_few : side->snapshot_subset, &call, chunks,
-                   launch, err);
+    return enqueue_copy(side, few ? side->snapshot_subset_few : side->snapshot_subset, &call,
+                        chunks, launch, err);
 }
 
 /* The widest word in which these all can be moved. */
@@ -371,20 +373,21 @@ static enum status copy_touch(struct side *side, const struct check *check,
     }
     finish_header(side, check, part, &call->header);
     if (!plan->listed)
-        return enqueue(side, side->snapshot_touch, call, chunks, launch, err);
+        return enqueue_copy(side, side->snapshot_touch, call, chunks, launch, err);
     listed.ranges = ranges_take(&side->ranges, side->device, listed.range);
-    return enqueue(side, side->snapshot_listed, &listed, chunks, launch, err);
+    return enqueue_copy(side, side->snapshot_listed, &listed, chunks, launch, err);
 }
 
-static enum status copy(struct side *side, const struct check *check,
-                        const struct snapshot_plan *plan, enum snapshot_part part,
-                        const struct launch *launch, struct error *err)
+static enum status copy_snapshot(struct side *side, const struct check *check,
+                                 const struct snapshot_plan *plan, enum snapshot_part part,
+                                 const struct launch *launch, struct error *err)
 {
     struct snapshot_call call; /* large: segments are written as they are added */
     uint64_t chunks = snapshot_describe(side, check, plan, part, &call.header, call.segment);
     bool few = call.header.segments <= SNAPSHOT_FEW;
     finish_header(side, check, part, &call.header);
-    return enqueue(side, few ? side->snapshot_few : side->snapshot, &call, chunks, launch, err);
+    return enqueue_copy(side, few ? side->snapshot_few : side->snapshot, &call, chunks, launch,
+                        err);
 }
 
 static enum status copy_part(struct side *side, const struct check *check,
@@ -394,7 +397,7 @@ static enum status copy_part(struct side *side, const struct check *check,
     if (plan->touches)
         return copy_touch(side, check, plan, part, launch, err);
     return plan->gathers ? copy_subset(side, check, plan, part, launch, err)
-                         : copy(side, check, plan, part, launch, err);
+                         : copy_snapshot(side, check, plan, part, launch, err);
 }
 
 /* *chosen: a short copy is possible. Room that no copy will use blocks all behind it. */
@@ -452,5 +455,5 @@ enum status snapshot_seal(struct side *side, const struct check *check, const st
         return seal_short(side, check, launch, err);
     snapshot_header_of(side, check, &call.header);
     call.header.when = word_of(side, check);
-    return enqueue(side, side->snapshot_few, &call, 0, launch, err);
+    return enqueue_copy(side, side->snapshot_few, &call, 0, launch, err);
 }

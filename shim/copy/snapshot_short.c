@@ -7,7 +7,7 @@ struct piece_list {
 };
 
 /* A row, cut where a block's units end. False: no room. */
-static bool add_row(struct piece_list *list, uint64_t source, uint64_t target, uint64_t bytes)
+static bool add_short_row(struct piece_list *list, uint64_t source, uint64_t target, uint64_t bytes)
 {
     while (bytes) {
         uint64_t most = SNAPSHOT_CHUNK - source % SNAPSHOT_UNIT;
@@ -29,8 +29,8 @@ static bool add_plain(struct piece_list *list, const struct snapshot_pitch *shap
                       uint64_t target)
 {
     for (uint64_t row = 0; row < shape->rows; row++) {
-        if (!add_row(list, source + row * shape->source_pitch, target + row * shape->target_pitch,
-                     shape->row_bytes))
+        if (!add_short_row(list, source + row * shape->source_pitch,
+                           target + row * shape->target_pitch, shape->row_bytes))
             return false;
     }
     return true;
@@ -46,15 +46,16 @@ static bool add_chosen(struct piece_list *list, const struct snapshot_pitch *sha
         uint64_t from = shape->by_block ? (uint64_t)select->start[i] * select->unit
                                         : (uint64_t)subset_item(subset, i);
         uint64_t to = shape->by_block ? i * select->length : i;
-        if (!add_row(list, source + from * shape->source_pitch, target + to * shape->target_pitch,
-                     last ? shape->last_bytes : shape->row_bytes))
+        if (!add_short_row(list, source + from * shape->source_pitch,
+                           target + to * shape->target_pitch,
+                           last ? shape->last_bytes : shape->row_bytes))
             return false;
     }
     return true;
 }
 
-static bool add_array(struct piece_list *list, const struct check *check,
-                      const struct snapshot_plan *plan, int index, uint64_t target)
+static bool add_short_array(struct piece_list *list, const struct check *check,
+                            const struct snapshot_plan *plan, int index, uint64_t target)
 {
     const struct snapshot_pitch *shape = &plan->shape[index];
     const uint64_t source = check->binding.array[index].address;
@@ -76,7 +77,7 @@ int snapshot_pieces(const struct check *check, const struct snapshot_plan *plan,
     struct piece_list list = {.piece = piece, .room = room};
     for (int i = 0; i < check->binding.arrays; i++) {
         int64_t target = snapshot_target(&plan->placement[i], part);
-        if (target != NOT_COPIED && !add_array(&list, check, plan, i, (uint64_t)target))
+        if (target != NOT_COPIED && !add_short_array(&list, check, plan, i, (uint64_t)target))
             return -1;
     }
     return list.count;

@@ -36,7 +36,7 @@ static void add_copies(struct touch_call *call, const struct check *check, int i
     }
 }
 
-static void describe(struct touch_call *call, const struct check *check, int ids)
+static void describe_touch(struct touch_call *call, const struct check *check, int ids)
 {
     const struct bound_array *array = &check->binding.array[ids];
     const struct placement *placement = &check->placement[ids];
@@ -55,8 +55,8 @@ static void describe(struct touch_call *call, const struct check *check, int ids
     add_copies(call, check, ids);
 }
 
-static enum status launch(struct side *side, CUfunction function, struct touch_call *call,
-                          unsigned per_block, struct error *err)
+static enum status launch_touch(struct side *side, CUfunction function, struct touch_call *call,
+                                unsigned per_block, struct error *err)
 {
     void *params[] = {call};
     return cuda_check(err,
@@ -73,15 +73,15 @@ enum status touch_start(struct side *side, struct lane *lane, struct error *err)
         struct touch_call call;
         if (!check->placement[i].scratch)
             continue;
-        describe(&call, check, i);
+        describe_touch(&call, check, i);
         status = cuda_check(err,
                             cuda.cuMemsetD32Async((CUdeviceptr)(uintptr_t)call.table, UINT32_MAX,
                                                   call.slots, side->stream),
                             "cuMemsetD32Async");
         if (!status)
-            status = launch(side, side->touch_find, &call, TOUCH_THREADS, err);
+            status = launch_touch(side, side->touch_find, &call, TOUCH_THREADS, err);
         if (!status)
-            status = launch(side, side->touch_number, &call, TOUCH_THREADS / 32, err);
+            status = launch_touch(side, side->touch_number, &call, TOUCH_THREADS / 32, err);
     }
     return status;
 }

@@ -223,7 +223,7 @@ bool core_call_wanted(void)
 }
 
 /* Whether an entry names the call; then call->known is its record. */
-static bool is_named(struct launch *call)
+static bool kernel_is_named(struct launch *call)
 {
     if (!call->known)
         call->known = kernels_find(core.parts.pipeline->kernels, call);
@@ -231,7 +231,7 @@ static bool is_named(struct launch *call)
 }
 
 /* From now on kernels of the calling thread are part of a call. `open`: it is not counted yet. */
-static void inside(struct here *here, bool open)
+static void enter_call(struct here *here, bool open)
 {
     here->in_call = true;
     here->call_open = open;
@@ -265,18 +265,18 @@ bool core_call_enter(const struct launch *call)
     here->capture.graph = NULL;
     bool captured = core.parts.graphs && captured_is(call);
     if (!captured && call_passes(record, call)) {
-        inside(here, false);
+        enter_call(here, false);
         return true;
     }
     if (!work_begins(&state))
         return false;
-    bool named = is_named(&here->call);
+    bool named = kernel_is_named(&here->call);
     if (named && captured)
         captured_enter(&here->capture, &here->call);
     else if (!named)
         unregistered_seen(call->function, call->symbol);
     if (named)
-        inside(here, !pipeline_enter(core.parts.pipeline, &here->call, &here->call_ticket));
+        enter_call(here, !pipeline_enter(core.parts.pipeline, &here->call, &here->call_ticket));
     work_ends(state, OWN_NONE);
     return named;
 }

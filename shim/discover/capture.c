@@ -26,14 +26,14 @@ bool capture_params(struct capture *capture, const struct launch *launch)
 
 /* ---- which memory ---- */
 
-static int by_address(const void *a, const void *b)
+static int compare_captured(const void *a, const void *b)
 {
     uint64_t one = ((const struct capture_region *)a)->address;
     uint64_t other = ((const struct capture_region *)b)->address;
     return (one > other) - (one < other);
 }
 
-static uint64_t lay_out(struct capture *capture, uint64_t most)
+static uint64_t lay_out_capture(struct capture *capture, uint64_t most)
 {
     struct capture_region *region = capture->region;
     uint64_t sum = 0;
@@ -44,7 +44,7 @@ static uint64_t lay_out(struct capture *capture, uint64_t most)
         region[i] = (struct capture_region){.address = pointer->address,
                                             .bytes = bytes < most ? bytes : most};
     }
-    qsort(region, capture->pointers, sizeof *region, by_address);
+    qsort(region, capture->pointers, sizeof *region, compare_captured);
     for (size_t i = 0; i < capture->pointers; i++) {
         struct capture_region *last = count ? &region[count - 1] : NULL;
         uint64_t end = region[i].address + region[i].bytes;
@@ -62,7 +62,7 @@ static uint64_t lay_out(struct capture *capture, uint64_t most)
 
 /* ---- reading it ---- */
 
-static enum status await(const struct launch *launch, struct error *err)
+static enum status await_launch(const struct launch *launch, struct error *err)
 {
     const struct timespec nap = {.tv_nsec = 100000};
     CUstream stream = (CUstream)(uintptr_t)launch->stream;
@@ -132,7 +132,8 @@ static bool add_region(struct capture *capture, uint64_t address, uint64_t room)
 }
 
 /* Adds a region for each address in the memory that has none, and reads it; those in these, too. */
-static enum status follow(struct capture *capture, const struct launch *launch, struct error *err)
+static enum status follow_pointers(struct capture *capture, const struct launch *launch,
+                                   struct error *err)
 {
     uint64_t room = CAPTURE_BYTES;
     unsigned look_ups = 0;
@@ -155,7 +156,7 @@ static enum status follow(struct capture *capture, const struct launch *launch, 
             room -= added->bytes;
             status = read_region(added, launch, &added->before, err);
             if (!status)
-                status = await(launch, err);
+                status = await_launch(launch, err);
         }
     }
     return status;
@@ -164,15 +165,15 @@ static enum status follow(struct capture *capture, const struct launch *launch, 
 enum status capture_before(struct capture *capture, const struct launch *launch, struct error *err)
 {
     uint64_t most = CAPTURE_POINTER_BYTES;
-    while (lay_out(capture, most) > CAPTURE_BYTES)
+    while (lay_out_capture(capture, most) > CAPTURE_BYTES)
         most /= 2;
-    enum status status = await(launch, err);
+    enum status status = await_launch(launch, err);
     for (size_t i = 0; i < capture->regions && !status; i++)
         status = read_region(&capture->region[i], launch, &capture->region[i].before, err);
     if (!status)
-        status = await(launch, err);
+        status = await_launch(launch, err);
     if (!status)
-        status = follow(capture, launch, err);
+        status = follow_pointers(capture, launch, err);
     if (status)
         capture_release(capture);
     return status;
@@ -180,11 +181,11 @@ enum status capture_before(struct capture *capture, const struct launch *launch,
 
 enum status capture_after(struct capture *capture, const struct launch *launch, struct error *err)
 {
-    enum status status = await(launch, err);
+    enum status status = await_launch(launch, err);
     for (size_t i = 0; i < capture->regions && !status; i++)
         status = read_region(&capture->region[i], launch, &capture->region[i].after, err);
     if (!status)
-        status = await(launch, err);
+        status = await_launch(launch, err);
     if (status)
         capture_release(capture);
     for (size_t i = 0; i < capture->regions; i++) {

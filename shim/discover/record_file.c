@@ -26,7 +26,7 @@ struct record_file {
     char path[];
 };
 
-static void begin_line(struct record_file *file, const char *event)
+static void begin_record_line(struct record_file *file, const char *event)
 {
     json_out_clear(&file->json);
     json_begin_object(&file->json);
@@ -34,7 +34,7 @@ static void begin_line(struct record_file *file, const char *event)
     json_put_string(&file->json, "event", event);
 }
 
-static void give_up(struct record_file *file, const char *why)
+static void end_record(struct record_file *file, const char *why)
 {
     if (!file->off)
         log_line(LOG_WARN, "the record %s ends here: %s", file->path, why);
@@ -49,7 +49,7 @@ static void used_up(struct record_file *file)
     file->full = true;
 }
 
-static bool take(struct record_file *file, uint64_t bytes)
+static bool take_bytes(struct record_file *file, uint64_t bytes)
 {
     if (!file->ends || file->ending < bytes)
         return quota_take(file->quota, bytes);
@@ -57,17 +57,17 @@ static bool take(struct record_file *file, uint64_t bytes)
     return true;
 }
 
-static void end_line(struct record_file *file)
+static void end_record_line(struct record_file *file)
 {
     struct error err = {{0}};
     json_end(&file->json);
     if (file->off || !json_out_ok(&file->json))
         return;
     textbuf_add(&file->json.text, "\n", 1);
-    if (!take(file, file->json.text.length))
+    if (!take_bytes(file, file->json.text.length))
         used_up(file);
     else if (files_write_own(&file->lines, file->json.text.data, file->json.text.length, &err))
-        give_up(file, err.text);
+        end_record(file, err.text);
 }
 
 /* Where the bytes lie in the file; -1: they are not in it. */
@@ -78,7 +78,7 @@ static int64_t put_bytes(struct record_file *file, const void *bytes, size_t cou
         !quota_take(file->quota, count))
         return -1;
     if (files_write_own(&file->bytes, bytes, count, &err)) {
-        give_up(file, err.text);
+        end_record(file, err.text);
         return -1;
     }
     file->at += count;
@@ -119,12 +119,12 @@ enum status record_file_create(struct record_file **out, const char *folder, con
     }
     origin_begin(&file->origin, &file->json, RECORD_VERSION, "begin");
     origin_put_program(&file->json);
-    end_line(file);
+    end_record_line(file);
     *out = file;
     return STATUS_OK;
 }
 
-static void put_pointers(struct json_out *json, const struct capture *capture)
+static void put_record_pointers(struct json_out *json, const struct capture *capture)
 {
     json_put_array(json, "pointers");
     for (size_t i = 0; i < capture->pointers; i++) {
@@ -185,7 +185,7 @@ void record_file_sample(struct record_file *file, const char *symbol, uint64_t n
         if (region->after && place[i].after < 0)
             place[i].before = -1;
     }
-    begin_line(file, "sample");
+    begin_record_line(file, "sample");
     json_put_string(json, "kernel", symbol);
     json_put_uint(json, "launch", number);
     report_json_dim3(json, "grid", launch->grid);
@@ -197,9 +197,9 @@ void record_file_sample(struct record_file *file, const char *symbol, uint64_t n
     json_key(json, "params");
     json_hex(json, capture->params, capture->params_bytes);
     put_layout(json, &capture->layout);
-    put_pointers(json, capture);
+    put_record_pointers(json, capture);
     put_regions(json, capture, place);
-    end_line(file);
+    end_record_line(file);
 }
 
 void record_file_image(struct record_file *file, const char *symbol, const void *image,
@@ -208,33 +208,33 @@ void record_file_image(struct record_file *file, const char *symbol, const void 
     int64_t at = put_bytes(file, image, bytes);
     if (at < 0)
         return;
-    begin_line(file, "image");
+    begin_record_line(file, "image");
     json_put_string(&file->json, "kernel", symbol);
     json_put_int(&file->json, "at", at);
     json_put_uint(&file->json, "bytes", bytes);
-    end_line(file);
+    end_record_line(file);
 }
 
 void record_file_kernel(struct record_file *file, const char *symbol, uint64_t launches,
                         const struct gpu_time *time, const struct gpu_time *replayed)
 {
     file->ends = true;
-    begin_line(file, "kernel");
+    begin_record_line(file, "kernel");
     json_put_string(&file->json, "kernel", symbol);
     json_put_uint(&file->json, "launches", launches);
     json_put_uint(&file->json, "timed", atomic_load(&time->timed));
     json_put_uint(&file->json, "ns", atomic_load(&time->ns));
     json_put_uint(&file->json, "replayed", replayed ? atomic_load(&replayed->replayed) : 0);
     json_put_uint(&file->json, "replayed_ns", replayed ? atomic_load(&replayed->replayed_ns) : 0);
-    end_line(file);
+    end_record_line(file);
 }
 
 void record_file_end(struct record_file *file, uint64_t kernels, uint64_t lost)
 {
-    begin_line(file, "end");
+    begin_record_line(file, "end");
     json_put_uint(&file->json, "kernels", kernels);
     json_put_uint(&file->json, "lost", lost);
-    end_line(file);
+    end_record_line(file);
     own_fd_close(&file->lines);
     own_fd_close(&file->bytes);
 }

@@ -78,7 +78,7 @@ enum status recorder_create(struct recorder **out, const struct options *options
 }
 
 /* Lock held. */
-static struct row *row_of(struct recorder *recorder, const char *symbol)
+static struct row *recorder_row(struct recorder *recorder, const char *symbol)
 {
     uint64_t hash = XXH3_64bits(symbol, strlen(symbol));
     for (uint64_t i = 0; i < ROWS; i++) {
@@ -104,7 +104,8 @@ static uint64_t shape_of(const struct launch *launch, const struct capture *capt
 }
 
 /* Whether the launch is to be recorded. Lock held. */
-static bool is_due(struct row *row, const struct launch *launch, const struct capture *capture)
+static bool capture_is_due(struct row *row, const struct launch *launch,
+                           const struct capture *capture)
 {
     uint64_t shape = shape_of(launch, capture);
     bool fresh = row->shapes < SHAPES;
@@ -120,13 +121,13 @@ static bool is_due(struct row *row, const struct launch *launch, const struct ca
 }
 
 /* Queries are made for launches that may be recorded alone. Lock held. */
-static bool may_record(const struct row *row)
+static bool may_record_row(const struct row *row)
 {
     return row->samples < SAMPLES && (row->shapes < SHAPES || row->launches >= row->next) &&
            (row->launches < 4096 || row->launches >= row->next);
 }
 
-static bool is_captured(const struct launch *launch)
+static bool launch_is_captured(const struct launch *launch)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     CUresult result = cuda.cuStreamIsCapturing((CUstream)(uintptr_t)launch->stream, &status);
@@ -154,8 +155,8 @@ struct gpu_time *recorder_begin(struct recorder *recorder, const struct launch *
     if (!symbol || !*symbol || launch->call)
         return NULL;
     pthread_mutex_lock(&recorder->lock);
-    struct row *row = row_of(recorder, symbol);
-    bool wanted = own && row && may_record(row);
+    struct row *row = recorder_row(recorder, symbol);
+    bool wanted = own && row && may_record_row(row);
     uint64_t number = row ? row->launches++ : recorder->lost++;
     pthread_mutex_unlock(&recorder->lock);
     if (!row)
@@ -163,13 +164,13 @@ struct gpu_time *recorder_begin(struct recorder *recorder, const struct launch *
     if (!wanted || !capture_params(&own->capture, launch))
         return &row->time;
     pthread_mutex_lock(&recorder->lock);
-    own->row = is_due(row, launch, &own->capture) ? row : NULL;
+    own->row = capture_is_due(row, launch, &own->capture) ? row : NULL;
     pthread_mutex_unlock(&recorder->lock);
     own->number = number;
     own->capture.regions = 0;
     if (!own->row)
         return &row->time;
-    own->captured = is_captured(launch);
+    own->captured = launch_is_captured(launch);
     if (!own->captured)
         read_memory(recorder, row, launch);
     return &row->time;
@@ -220,12 +221,12 @@ void recorder_node(struct recorder *recorder, const struct launch *node, const c
     if (!capture)
         return;
     pthread_mutex_lock(&recorder->lock);
-    struct row *row = row_of(recorder, symbol);
-    bool wanted = row && may_record(row);
+    struct row *row = recorder_row(recorder, symbol);
+    bool wanted = row && may_record_row(row);
     pthread_mutex_unlock(&recorder->lock);
     if (wanted && capture_params(capture, node)) {
         pthread_mutex_lock(&recorder->lock);
-        if (is_due(row, node, capture)) {
+        if (capture_is_due(row, node, capture)) {
             put_image(recorder, row, node);
             record_file_sample(recorder->file, symbol, row->launches, node, capture, true);
         }

@@ -8,7 +8,7 @@ struct cuda_api cuda;
 #define TEXT(name)    TEXT_OF(name)
 #define TEXT_OF(name) #name
 
-static const struct load_entry entries[] = {
+static const struct load_entry cuda_entries[] = {
 #define CUDA_API(name)          {TEXT(name), offsetof(struct cuda_api, name), true},
 #define CUDA_API_OPTIONAL(name) {TEXT(name), offsetof(struct cuda_api, name), false},
 #include "driver/cuda_api.def"
@@ -22,7 +22,8 @@ enum status cuda_api_load(struct error *err)
     void *library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
     if (!library)
         return error_set(err, STATUS_NOT_FOUND, "libcuda.so.1 is not loaded in this process");
-    return load_entries(&cuda, library, entries, sizeof(entries) / sizeof(*entries), err);
+    return load_entries(&cuda, library, cuda_entries, sizeof(cuda_entries) / sizeof(*cuda_entries),
+                        err);
 }
 
 const char *cuda_error_name(CUresult result)

@@ -7,7 +7,7 @@
 
 struct cupti_api cupti;
 
-static const struct load_entry entries[] = {
+static const struct load_entry cupti_entries[] = {
     {"cuptiSubscribe", offsetof(struct cupti_api, subscribe), true},
     {"cuptiUnsubscribe", offsetof(struct cupti_api, unsubscribe), true},
     {"cuptiEnableCallback", offsetof(struct cupti_api, enable), true},
@@ -16,9 +16,9 @@ static const struct load_entry entries[] = {
     {"cuptiGetVersion", offsetof(struct cupti_api, version), false},
 };
 
-static const char *const toolkit[] = {"/lib64", "/extras/CUPTI/lib64", "/targets/x86_64-linux/lib",
-                                      "/targets/sbsa-linux/lib", NULL};
-static const struct find_library cupti_library = {"libcupti.so", "CUVET_CUPTI", toolkit,
+static const char *const cupti_folders[] = {
+    "/lib64", "/extras/CUPTI/lib64", "/targets/x86_64-linux/lib", "/targets/sbsa-linux/lib", NULL};
+static const struct find_library cupti_library = {"libcupti.so", "CUVET_CUPTI", cupti_folders,
                                                   "/cuda_cupti/lib"};
 
 enum status cupti_api_load(const char *path, int driver_major, struct error *err)
@@ -28,7 +28,8 @@ enum status cupti_api_load(const char *path, int driver_major, struct error *err
     void *library = find_library(&cupti_library, &hints, err);
     if (!library)
         return STATUS_NOT_FOUND;
-    return load_entries(&cupti, library, entries, sizeof(entries) / sizeof(*entries), err);
+    return load_entries(&cupti, library, cupti_entries,
+                        sizeof(cupti_entries) / sizeof(*cupti_entries), err);
 }
 
 const char *cupti_error_text(CUptiResult result)

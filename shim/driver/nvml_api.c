@@ -21,7 +21,7 @@ static struct nvml_api {
     int (*ecc)(struct nvml_device *device, int kind, int counter, unsigned long long *out);
 } nvml;
 
-static const struct load_entry entries[] = {
+static const struct load_entry nvml_entries[] = {
     {"nvmlInit_v2", offsetof(struct nvml_api, init), true},
     {"nvmlDeviceGetHandleByUUID", offsetof(struct nvml_api, find), true},
     {"nvmlDeviceGetTemperature", offsetof(struct nvml_api, temperature), true},
@@ -33,8 +33,8 @@ static bool open_once(void)
 {
     if (nvml.state == NVML_UNTRIED) {
         void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-        bool loaded = library && !load_entries(&nvml, library, entries,
-                                               sizeof(entries) / sizeof(*entries), NULL);
+        bool loaded = library && !load_entries(&nvml, library, nvml_entries,
+                                               sizeof(nvml_entries) / sizeof(*nvml_entries), NULL);
         nvml.state = loaded && !nvml.init() ? NVML_OPEN : NVML_MISSING;
     }
     return nvml.state == NVML_OPEN;

@@ -8,7 +8,7 @@
 
 struct nvrtc_api nvrtc;
 
-static const struct load_entry entries[] = {
+static const struct load_entry nvrtc_entries[] = {
     {"nvrtcVersion", offsetof(struct nvrtc_api, version), true},
     {"nvrtcGetNumSupportedArchs", offsetof(struct nvrtc_api, arch_count), true},
     {"nvrtcGetSupportedArchs", offsetof(struct nvrtc_api, archs), true},
@@ -24,9 +24,9 @@ static const struct load_entry entries[] = {
     {"nvrtcGetErrorString", offsetof(struct nvrtc_api, error_text), true},
 };
 
-static const char *const toolkit[] = {"/lib64", "/targets/x86_64-linux/lib",
-                                      "/targets/sbsa-linux/lib", NULL};
-static const struct find_library library_of = {"libnvrtc.so", "CUVET_NVRTC", toolkit,
+static const char *const nvrtc_folders[] = {"/lib64", "/targets/x86_64-linux/lib",
+                                            "/targets/sbsa-linux/lib", NULL};
+static const struct find_library library_of = {"libnvrtc.so", "CUVET_NVRTC", nvrtc_folders,
                                                "/cuda_nvrtc/lib"};
 
 static struct nvrtc_file file;
@@ -65,7 +65,8 @@ enum status nvrtc_api_load(const struct find_hints *hints, struct error *err)
                          "in the Python package nvidia-cuda-nvrtc",
                          why.text);
     read_file_facts(library);
-    return load_entries(&nvrtc, library, entries, sizeof(entries) / sizeof(*entries), err);
+    return load_entries(&nvrtc, library, nvrtc_entries,
+                        sizeof(nvrtc_entries) / sizeof(*nvrtc_entries), err);
 }
 
 int nvrtc_nearest_arch(int arch)

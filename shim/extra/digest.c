@@ -46,8 +46,8 @@ enum status digest_enqueue(struct side *side, struct digest_call *call, uint64_t
 }
 
 /* One side of an array: before the launch what it read, after it what it wrote. */
-static enum status launch(struct side *side, struct lane *lane, int index, int64_t offset, bool out,
-                          struct error *err)
+static enum status launch_digest(struct side *side, struct lane *lane, int index, int64_t offset,
+                                 bool out, struct error *err)
 {
     const struct bound_array *array = &lane->check->binding.array[index];
     const struct placement *placement = &lane->check->placement[index];
@@ -98,9 +98,9 @@ enum status digest_start(struct side *side, struct lane *lane, struct error *err
         if (check->binding.array[i].guard || binding_is_list(&check->binding, i))
             continue; /* where its arrays lie is not what the kernel reads of them */
         if (role != ROLE_WRITE)
-            status = launch(side, lane, i, read, false, err);
+            status = launch_digest(side, lane, i, read, false, err);
         if (!status && role_writes(role))
-            status = launch(side, lane, i, placement->after, true, err);
+            status = launch_digest(side, lane, i, placement->after, true, err);
     }
     return status;
 }
@@ -191,7 +191,7 @@ uint64_t digest_input(const struct check *check, const struct digest_sums *sums)
 }
 
 /* Whether the launch passes no array there. */
-static bool is_null(const struct check *check, const struct signature_item *item)
+static bool item_is_null(const struct check *check, const struct signature_item *item)
 {
     const struct param_layout *layout = &check->kernel->layout;
     uint64_t address = 1;
@@ -209,7 +209,7 @@ unsigned digest_unseen(const struct check *check)
     unsigned unseen = 0;
     for (unsigned i = 0; i < signature->items; i++) {
         const struct signature_item *item = &signature->item[i];
-        bool copied = !item->array || !role_reads(item->role) || is_null(check, item);
+        bool copied = !item->array || !role_reads(item->role) || item_is_null(check, item);
         for (int k = 0; !copied && k < check->binding.arrays; k++)
             copied = check->binding.array[k].name == item->name;
         unseen += !copied;

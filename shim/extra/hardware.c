@@ -29,7 +29,7 @@ void hardware_destroy(struct hardware *hardware)
 }
 
 /* A new signature takes the place of an old one where both fall on it. */
-static struct hardware_row *row_of(struct hardware *hardware, uint64_t signature)
+static struct hardware_row *signature_row(struct hardware *hardware, uint64_t signature)
 {
     signature = signature ? signature : 1;
     struct hardware_row *row = &hardware->row[signature % SIGNATURES];
@@ -85,7 +85,7 @@ void hardware_judge(struct hardware *hardware, uint64_t signature, struct check_
 {
     if (!hardware)
         return;
-    struct hardware_row *row = row_of(hardware, signature);
+    struct hardware_row *row = signature_row(hardware, signature);
     if (report->verdict == VERDICT_MISMATCH)
         fill_report(&report->hardware, row, report, source);
     row->mismatches += report->verdict == VERDICT_MISMATCH;

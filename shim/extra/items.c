@@ -79,8 +79,8 @@ void items_find(const struct check *check, struct items *items)
 /* ---- hashes ---- */
 
 /* One item of the tensor, or all of it. False: a block format is cut inside its blocks. */
-static bool lay_out(const struct ref_tensor *tensor, int axis, int64_t share,
-                    struct digest_items_call *out, uint64_t *elements)
+static bool lay_out_item(const struct ref_tensor *tensor, int axis, int64_t share,
+                         struct digest_items_call *out, uint64_t *elements)
 {
     struct digest_call *one = &out->one;
     bool coded = dtype_block((enum dtype)tensor->dtype) > 0;
@@ -106,7 +106,7 @@ static bool lay_out(const struct ref_tensor *tensor, int axis, int64_t share,
 }
 
 /* Bytes from the tensor's base to the end of the last item. */
-static uint64_t reach(const struct digest_items_call *call, uint64_t total)
+static uint64_t items_reach(const struct digest_items_call *call, uint64_t total)
 {
     uint64_t last = 0;
     for (uint32_t i = 0; i < call->one.ndim; i++)
@@ -114,7 +114,7 @@ static uint64_t reach(const struct digest_items_call *call, uint64_t total)
     return (last + 1) * call->one.element + (total - 1) * call->stride;
 }
 
-static bool is_output(const struct check *check, int tensor)
+static bool item_is_output(const struct check *check, int tensor)
 {
     return formals_array(check_spec(check)->plan->formals, tensor)->kind != FORMAL_IN;
 }
@@ -128,10 +128,10 @@ static enum status add_side(struct side *side, struct lane *lane, const struct i
     struct digest_items_call call = {.items = items->count, .total = (uint64_t)items->total};
     int axis = items->axis[number];
     uint64_t elements;
-    *fits = lay_out(tensor, axis, items->linked[number] ? items->share : 1, &call, &elements);
+    *fits = lay_out_item(tensor, axis, items->linked[number] ? items->share : 1, &call, &elements);
     if (!*fits || !elements)
         return STATUS_OK;
-    *fits = reach(&call, axis < 0 ? 1 : call.total) <= (uint64_t)tensor->bytes;
+    *fits = items_reach(&call, axis < 0 ? 1 : call.total) <= (uint64_t)tensor->bytes;
     if (!*fits)
         return STATUS_OK;
     call.one.base = (uint64_t)(uintptr_t)(out ? tensor->got : tensor->in);
@@ -159,7 +159,7 @@ enum status items_start(struct side *side, struct lane *lane, const struct ref_c
         const struct ref_tensor *tensor = &call->tensor[i];
         if (tensor->in)
             status = add_side(side, lane, &items, tensor, i, false, &fits, err);
-        if (!status && fits && tensor->got && is_output(lane->check, i))
+        if (!status && fits && tensor->got && item_is_output(lane->check, i))
             status = add_side(side, lane, &items, tensor, i, true, &fits, err);
     }
     lane->items = fits ? items.count : 0;
@@ -168,7 +168,7 @@ enum status items_start(struct side *side, struct lane *lane, const struct ref_c
 
 /* ---- keys ---- */
 
-static uint64_t add_text(uint64_t hash, const char *text)
+static uint64_t hash_item_text(uint64_t hash, const char *text)
 {
     for (; *text; text++)
         hash = digest_mix(hash, (unsigned char)*text);
@@ -181,7 +181,7 @@ static uint64_t add_tensor(uint64_t hash, const struct check *check, const struc
     const struct ref_tensor *tensor = &check->binding.call.tensor[number];
     if (check->binding.tensor_array[number] < 0)
         return digest_mix(hash, UINT64_MAX);
-    hash = digest_mix(hash, (uint64_t)tensor->dtype << 1 | is_output(check, number));
+    hash = digest_mix(hash, (uint64_t)tensor->dtype << 1 | item_is_output(check, number));
     for (int i = 0; i < tensor->ndim; i++)
         hash = digest_mix(hash, i == items->axis[number] ? 0 : (uint64_t)tensor->dim[i]);
     return hash;
@@ -193,7 +193,7 @@ uint64_t items_key(const struct check *check, const struct items *items,
     const struct kernel_spec *spec = check_spec(check);
     const struct formals *formals = spec->plan->formals;
     const struct ref_call *call = &check->binding.call;
-    uint64_t hash = add_text(digest_mix(0, spec->contract->number), spec->reference->name);
+    uint64_t hash = hash_item_text(digest_mix(0, spec->contract->number), spec->reference->name);
     hash = digest_mix(hash, spec->contract->within ? (uint64_t)spec->number + 1 : 0);
     hash = digest_mix(hash, spec->reference->user ? (uint64_t)(uintptr_t)spec->reference : 0);
     for (int k = 0; k < check->binding.tensors; k++)
@@ -218,8 +218,8 @@ bool items_output(const struct ref_call *call, const struct items *items, int te
     if (!of->got)
         return false;
     *out = (struct digest_items_call){.items = items->count, .total = (uint64_t)items->total};
-    return lay_out(of, items->axis[tensor], items->linked[tensor] ? items->share : 1, out,
-                   elements) &&
+    return lay_out_item(of, items->axis[tensor], items->linked[tensor] ? items->share : 1, out,
+                        elements) &&
            *elements > 0 &&
-           reach(out, items->axis[tensor] < 0 ? 1 : out->total) <= (uint64_t)of->bytes;
+           items_reach(out, items->axis[tensor] < 0 ? 1 : out->total) <= (uint64_t)of->bytes;
 }

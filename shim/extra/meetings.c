@@ -15,7 +15,7 @@ struct meetings *meetings_create(void)
     return calloc(1, sizeof(struct meetings));
 }
 
-static void drop(struct meetings *meetings, struct meeting *meeting)
+static void drop_meeting(struct meetings *meetings, struct meeting *meeting)
 {
     meetings->kept -= meeting->kept_bytes;
     free(meeting->kept);
@@ -25,7 +25,7 @@ static void drop(struct meetings *meetings, struct meeting *meeting)
 void meetings_destroy(struct meetings *meetings)
 {
     for (int i = 0; meetings && i < MEETINGS; i++)
-        drop(meetings, &meetings->meeting[i]);
+        drop_meeting(meetings, &meetings->meeting[i]);
     free(meetings);
 }
 
@@ -34,7 +34,7 @@ struct meeting *meetings_find(struct meetings *meetings, uint64_t key)
     key = key ? key : 1;
     struct meeting *meeting = &meetings->meeting[key % MEETINGS];
     if (meeting->key != key)
-        drop(meetings, meeting);
+        drop_meeting(meetings, meeting);
     meeting->key = key;
     return meeting;
 }

@@ -91,7 +91,7 @@ uint64_t outliers_overflow(const struct outliers *outliers)
 
 /* ---- layout ---- */
 
-static int find_array(const struct binding *binding, const char *name)
+static int find_outlier_array(const struct binding *binding, const char *name)
 {
     for (int i = 0; i < binding->arrays; i++) {
         if (binding->array[i].name == name)
@@ -102,7 +102,7 @@ static int find_array(const struct binding *binding, const char *name)
 
 /* The length of the innermost dim of the reference's formal: folding has hidden it in dense
  * arrays. */
-static int64_t columns_of(const struct binding *binding, int array)
+static int64_t outlier_columns(const struct binding *binding, int array)
 {
     for (int i = 0; i < binding->tensors; i++) {
         const struct ref_tensor *tensor = &binding->call.tensor[i];
@@ -112,7 +112,8 @@ static int64_t columns_of(const struct binding *binding, int array)
     return 1;
 }
 
-static bool lay_out(const struct bound_array *array, uint64_t columns, struct outlier_input *input)
+static bool lay_out_input(const struct bound_array *array, uint64_t columns,
+                          struct outlier_input *input)
 {
     enum { SHORT = 1 << 16 };
     uint64_t size = dtype_bytes(array->dtype);
@@ -202,15 +203,16 @@ bool outlier_plan_make(const struct outlier_side *side, const struct outlier_spe
     plan->inputs = plan->detector == OUTLIER_CENTROID ? 1 : spec->inputs;
     plan->blocks = 0;
     for (unsigned i = 0; i < plan->inputs; i++) {
-        int array = find_array(binding, spec->input[i]);
+        int array = find_outlier_array(binding, spec->input[i]);
         plan->name[i] = spec->input[i];
-        if (array < 0 ||
-            !lay_out(&binding->array[array], (uint64_t)columns_of(binding, array), &plan->input[i]))
+        if (array < 0 || !lay_out_input(&binding->array[array],
+                                        (uint64_t)outlier_columns(binding, array), &plan->input[i]))
             return false;
     }
     if (plan->detector == OUTLIER_CENTROID) {
-        int array = find_array(binding, spec->input[0]);
-        return lay_out_batch(side, spec, &binding->array[array], columns_of(binding, array), plan);
+        int array = find_outlier_array(binding, spec->input[0]);
+        return lay_out_batch(side, spec, &binding->array[array], outlier_columns(binding, array),
+                             plan);
     }
     for (unsigned i = 0; i < plan->inputs; i++)
         place_entry(side, plan, i, group_of(spec));

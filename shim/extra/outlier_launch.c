@@ -3,8 +3,8 @@
 #include <string.h>
 #include "context/enqueue.h"
 
-static void describe(const struct side *side, const struct check *check,
-                     const struct outlier_plan *plan, struct outlier_header *header)
+static void describe_outlier(const struct side *side, const struct check *check,
+                             const struct outlier_plan *plan, struct outlier_header *header)
 {
     const struct outlier_side *gate = &side->outlier;
     *header = (struct outlier_header){
@@ -27,9 +27,9 @@ static void shorten(const struct outlier_call *call, struct outlier_call_few *fe
     memcpy(few->segment, call->segment, sizeof(few->segment));
 }
 
-static enum status enqueue(const struct outlier_side *gate, CUfunction function, void *call,
-                           const struct outlier_plan *plan, const struct launch *launch,
-                           struct error *err)
+static enum status enqueue_probe(const struct outlier_side *gate, CUfunction function, void *call,
+                                 const struct outlier_plan *plan, const struct launch *launch,
+                                 struct error *err)
 {
     unsigned clerks = plan->detector == OUTLIER_FINGERPRINT ? OUTLIER_CLERKS : 0;
     const struct own_kernel kernel = {.function = function,
@@ -58,13 +58,13 @@ enum status outlier_enqueue(struct side *side, const struct check *check,
         chunks = snapshot_describe(side, check, snapshot, part, &call->header, call->segment);
     if (chunks >= (uint64_t)1 << OUTLIER_CHUNK_BITS)
         return error_set(err, STATUS_INVALID, "a copy of %llu chunks", (unsigned long long)chunks);
-    describe(side, check, plan, &call->outlier);
+    describe_outlier(side, check, plan, &call->outlier);
     call->header.seals = part == SNAPSHOT_AFTER;
     call->outlier.chunks = chunks;
     call->outlier.subset = subset;
     memcpy(call->input, plan->input, plan->inputs * sizeof(call->input[0]));
     if (subset || plan->inputs > 1 || call->header.segments > SNAPSHOT_FEW)
-        return enqueue(&side->outlier, side->outlier.kernel, &any, plan, launch, err);
+        return enqueue_probe(&side->outlier, side->outlier.kernel, &any, plan, launch, err);
     shorten(call, &few);
-    return enqueue(&side->outlier, side->outlier.few, &few, plan, launch, err);
+    return enqueue_probe(&side->outlier, side->outlier.few, &few, plan, launch, err);
 }

@@ -31,8 +31,8 @@ struct values {
 };
 
 /* One item of a tensor whose snapshot is in `from`, row major. */
-static void gather(const struct digest_items_call *call, uint64_t elements, const uint8_t *from,
-                   uint8_t *to)
+static void gather_items(const struct digest_items_call *call, uint64_t elements,
+                         const uint8_t *from, uint8_t *to)
 {
     const struct digest_call *one = &call->one;
     for (uint64_t i = 0; i < elements; i++) {
@@ -61,8 +61,8 @@ static void measure(const struct ref_call *call, const struct items *items, int 
 }
 
 /* False: no memory, or a tensor is larger than what is fetched at once. */
-static bool load(struct side *side, const struct ref_call *call, const struct items *items,
-                 int tensors, struct values *out)
+static bool load_items(struct side *side, const struct ref_call *call, const struct items *items,
+                       int tensors, struct values *out)
 {
     struct digest_items_call lie;
     uint64_t elements;
@@ -78,10 +78,10 @@ static bool load(struct side *side, const struct ref_call *call, const struct it
             fetch(side, (CUdeviceptr)(uintptr_t)tensor->got, (size_t)tensor->bytes))
             return false;
         for (uint32_t i = 0; i < items->count; i++)
-            gather(&lie, elements,
-                   (const uint8_t *)side->staging_host +
-                       (uint64_t)items_place(items, i) * lie.stride,
-                   out->bytes + i * out->each + out->part[part].at);
+            gather_items(&lie, elements,
+                         (const uint8_t *)side->staging_host +
+                             (uint64_t)items_place(items, i) * lie.stride,
+                         out->bytes + i * out->each + out->part[part].at);
         part++;
     }
     return true;
@@ -95,8 +95,8 @@ static bool is_near(const struct contract *contract, double a, double b)
 }
 
 /* Whether two items are equal; writes the first element that differs to the report. */
-static bool compare(const struct contract *contract, const struct values *values,
-                    const uint8_t *got, const uint8_t *other, struct parity_report *report)
+static bool compare_values(const struct contract *contract, const struct values *values,
+                           const uint8_t *got, const uint8_t *other, struct parity_report *report)
 {
     for (int p = 0; p < values->parts; p++) {
         const struct part *part = &values->part[p];
@@ -127,7 +127,7 @@ static struct configuration configuration_of(const struct check *check)
     return how;
 }
 
-static uint64_t variant_of(const struct check *check, const struct configuration *how)
+static uint64_t check_variant(const struct check *check, const struct configuration *how)
 {
     uint64_t hash = digest_mix(digest_mix(0, check_spec(check)->number), how->function);
     for (int i = 0; i < 3; i++)
@@ -156,16 +156,16 @@ static void note_difference(struct parity_report *report, const struct meeting_n
     report->reveals |= news->reveals;
 }
 
-static void add_item(struct meetings *meetings, const struct lane *lane, const struct items *items,
-                     const struct values *values, uint32_t i, bool wrong,
-                     struct parity_report *report)
+static void add_met_item(struct meetings *meetings, const struct lane *lane,
+                         const struct items *items, const struct values *values, uint32_t i,
+                         bool wrong, struct parity_report *report)
 {
     const struct check *check = lane->check;
     const struct digest_sums *sums = lane->digest_host;
     struct meeting *meeting = meetings_find(meetings, items_key(check, items, sums, i));
     const struct meeting_source source = {
         .spec = check->kernel->spec,
-        .variant = variant_of(check, &report->how),
+        .variant = check_variant(check, &report->how),
         .how = report->how,
         .launch = check->launch,
         .item = items_place(items, i),
@@ -174,7 +174,7 @@ static void add_item(struct meetings *meetings, const struct lane *lane, const s
     const uint8_t *bytes = values->bytes ? values->bytes + i * values->each : NULL;
     bool near = bytes && meeting->outputs && meeting->output[0].digest != sums->item_out[i] &&
                 meeting->kept_bytes == values->each &&
-                compare(report->contract, values, bytes, meeting->kept, report);
+                compare_values(report->contract, values, bytes, meeting->kept, report);
     if (bytes && meeting->outputs && !meeting->kept)
         return; /* there was no room for the first: unknown */
     struct meeting_news news = meeting_add(meeting, sums->item_out[i], near, wrong, &source);
@@ -199,10 +199,10 @@ void parity_compare(struct meetings **meetings, struct side *side, const struct 
         *meetings = meetings_create();
     items_find(check, &items);
     out->how = configuration_of(check);
-    bool good = *meetings &&
-                (out->contract->bits || load(side, call, &items, check->binding.tensors, &values));
+    bool good = *meetings && (out->contract->bits ||
+                              load_items(side, call, &items, check->binding.tensors, &values));
     for (uint32_t i = 0; good && i < lane->items; i++)
-        add_item(*meetings, lane, &items, &values, i, report->verdict == VERDICT_MISMATCH, out);
+        add_met_item(*meetings, lane, &items, &values, i, report->verdict == VERDICT_MISMATCH, out);
     out->items = good ? lane->items : 0;
     free(values.bytes);
     if (out->differ)

@@ -23,7 +23,7 @@ static const double FALSE_ALARM = 1e-9; /* share of right launches that may be c
 /* ---- the arrays ---- */
 
 /* The last element lies inside the array that stands behind the tensor. */
-static bool fits(const struct ref_tensor *tensor, const struct bound_array *array)
+static bool tensor_fits(const struct ref_tensor *tensor, const struct bound_array *array)
 {
     uint64_t last = 0;
     for (int i = 0; i < tensor->ndim; i++)
@@ -40,9 +40,9 @@ static int64_t stride_of(const struct formal *formal, const struct ref_tensor *t
 
 /* The array in `slot` as a matrix of `size[1]` by `size[2]`, `size[0]` times. False where it is
  * absent, or where the launch overwrites it. */
-static bool matrix_of(const struct binding *binding, const struct formals *formals,
-                      const struct snapshot_plan *whole, int slot, const int size[3],
-                      struct ref_matrix *out)
+static bool projected_matrix(const struct binding *binding, const struct formals *formals,
+                             const struct snapshot_plan *whole, int slot, const int size[3],
+                             struct ref_matrix *out)
 {
     int index = binding->tensor_array[slot];
     const struct ref_tensor *tensor = &binding->call.tensor[slot];
@@ -51,7 +51,7 @@ static bool matrix_of(const struct binding *binding, const struct formals *forma
         return false;
     const struct bound_array *array = &binding->array[index];
     bool overwritten = array->role != ROLE_WRITE && whole->placement[index].before != NOT_COPIED;
-    if (array->blocks != DTYPE_NONE || bound_ids(array) >= 0 || !fits(tensor, array))
+    if (array->blocks != DTYPE_NONE || bound_ids(array) >= 0 || !tensor_fits(tensor, array))
         return false;
     *out =
         (struct ref_matrix){.data = (const void *)(uintptr_t)array->address, .dtype = array->dtype};
@@ -66,7 +66,7 @@ static double scale_of(const struct binding *binding, int slot)
 }
 
 /* Whether the array of `slot` is the output, as it was before the launch. */
-static bool is_output(const struct binding *binding, int slot, int out)
+static bool slot_is_output(const struct binding *binding, int slot, int out)
 {
     const struct ref_tensor *added = &binding->call.tensor[slot],
                             *output = &binding->call.tensor[out];
@@ -77,9 +77,9 @@ static bool is_output(const struct binding *binding, int slot, int out)
 }
 
 /* What is added to the product. A factor of 0 means that the array is not read (BLAS). */
-static bool add_all(struct ref_product *product, const struct binding *binding,
-                    const struct formals *formals, const struct snapshot_plan *whole,
-                    const int size[3])
+static bool add_tensors(struct ref_product *product, const struct binding *binding,
+                        const struct formals *formals, const struct snapshot_plan *whole,
+                        const int size[3])
 {
     const struct formal_product *promise = &formals->product;
     for (int i = 0; i < promise->addends; i++) {
@@ -88,20 +88,21 @@ static bool add_all(struct ref_product *product, const struct binding *binding,
         bool absent = binding->tensor_array[slot] < 0 && binding->call.tensor[slot].absent == 0;
         if (scale == 0 || absent)
             continue;
-        if (is_output(binding, slot, promise->out)) {
+        if (slot_is_output(binding, slot, promise->out)) {
             product->before += scale;
             continue;
         }
         if (formals_array(formals, slot)->kind != FORMAL_IN ||
-            !matrix_of(binding, formals, whole, slot, size, &product->added[product->addends]))
+            !projected_matrix(binding, formals, whole, slot, size,
+                              &product->added[product->addends]))
             return false;
         product->scale[product->addends++] = scale;
     }
     return true;
 }
 
-static bool describe(struct ref_product *product, const struct binding *binding,
-                     const struct formals *formals, const struct snapshot_plan *whole)
+static bool describe_product(struct ref_product *product, const struct binding *binding,
+                             const struct formals *formals, const struct snapshot_plan *whole)
 {
     const struct formal_product *promise = &formals->product;
     const struct ref_call *call = &binding->call;
@@ -117,10 +118,10 @@ static bool describe(struct ref_product *product, const struct binding *binding,
     };
     if (call->tensor[promise->out].accumulates)
         product->before = 1;
-    return matrix_of(binding, formals, whole, promise->a, of_a, &product->a) &&
-           matrix_of(binding, formals, whole, promise->b, of_b, &product->b) &&
-           matrix_of(binding, formals, whole, promise->out, of_c, &product->c) &&
-           add_all(product, binding, formals, whole, of_c);
+    return projected_matrix(binding, formals, whole, promise->a, of_a, &product->a) &&
+           projected_matrix(binding, formals, whole, promise->b, of_b, &product->b) &&
+           projected_matrix(binding, formals, whole, promise->out, of_c, &product->c) &&
+           add_tensors(product, binding, formals, whole, of_c);
 }
 
 /* ---- the margin, see refs/abi/ref_product.h ---- */
@@ -223,8 +224,8 @@ static bool bound(struct ref_product *product, const struct ref_call *call,
 /* How a pass is dealt out that adds up for `values` values, `batch` times, over elements `over`
  * apart, the values' own being `step` apart. Fewer values a block make more blocks, down to what
  * memory gives at once. */
-static struct project_pass deal(int64_t batch, int64_t values, int64_t over, int64_t step,
-                                const struct ref_matrix *matrix)
+static struct project_pass deal_passes(int64_t batch, int64_t values, int64_t over, int64_t step,
+                                       const struct ref_matrix *matrix)
 {
     struct project_pass pass = {.tile = PROJECT_TILE, .along = over <= step || values == 1};
     uint32_t sector = SECTOR / dtype_bytes(matrix->dtype), least = pass.along ? 1 : sector;
@@ -257,14 +258,14 @@ void project_plan_make(struct project_plan *plan, const struct binding *binding,
     plan->output = formals->product.out;
     /* Values read from memory are not available when the projection is enqueued. */
     plan->wanted = formals->has_product && !binding->values &&
-                   describe(p, binding, formals, whole) && worth(p, &plan->bytes) &&
+                   describe_product(p, binding, formals, whole) && worth(p, &plan->bytes) &&
                    bound(p, &binding->call, &binding->call.tensor[plan->output]);
     if (!plan->wanted)
         return;
     p->seed = seed;
-    call->factors = deal(p->batch, p->k, p->b.stride[2], p->b.stride[1], &p->b);
-    call->outputs = deal(p->batch, p->m, p->c.stride[2], p->c.stride[1], &p->c);
-    call->rows = deal(p->batch, p->m, p->a.stride[2], p->a.stride[1], &p->a);
+    call->factors = deal_passes(p->batch, p->k, p->b.stride[2], p->b.stride[1], &p->b);
+    call->outputs = deal_passes(p->batch, p->m, p->c.stride[2], p->c.stride[1], &p->c);
+    call->rows = deal_passes(p->batch, p->m, p->a.stride[2], p->a.stride[1], &p->a);
     plan->wanted = call->factors.blocks && call->outputs.blocks && call->rows.blocks;
 }
 

@@ -28,7 +28,7 @@ static double units_ahead(const struct budget *budget, const struct budget_use *
     return units < 0 ? 0 : units < BUDGET_DEBT_UNITS ? units : BUDGET_DEBT_UNITS;
 }
 
-static int64_t wait_for(const struct budget *budget, double units, int64_t debt)
+static int64_t debt_wait(const struct budget *budget, double units, int64_t debt)
 {
     double unit = (double)atomic_load_explicit(&budget->unit, memory_order_relaxed);
     double wait = (double)debt - units * unit;
@@ -40,13 +40,13 @@ int64_t budget_wait(const struct budget *budget, const struct budget_use *use, i
     int64_t debt = atomic_load_explicit(&budget->paid_until, memory_order_relaxed) - now;
     if (budget->share <= 0 || debt <= 0)
         return 0;
-    return wait_for(budget, use ? units_ahead(budget, use, now) : 0, debt);
+    return debt_wait(budget, use ? units_ahead(budget, use, now) : 0, debt);
 }
 
 int64_t budget_wait_end(const struct budget *budget, int64_t now)
 {
     int64_t debt = atomic_load_explicit(&budget->paid_until, memory_order_relaxed) - now;
-    return budget->share > 0 ? wait_for(budget, BUDGET_DEBT_UNITS, debt) : 0;
+    return budget->share > 0 ? debt_wait(budget, BUDGET_DEBT_UNITS, debt) : 0;
 }
 
 void budget_add(struct budget *budget, int64_t now, int64_t cost)

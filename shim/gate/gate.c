@@ -52,7 +52,7 @@ struct gate *gate_create(const struct gate_settings *settings)
     return gate;
 }
 
-static uint64_t first_of(const struct gate *gate, const struct kernel_spec *spec)
+static uint64_t first_count(const struct gate *gate, const struct kernel_spec *spec)
 {
     uint64_t first = spec->first >= 0 ? (uint64_t)spec->first : gate->settings.first;
     return first < TURNS ? first : TURNS;
@@ -65,7 +65,7 @@ static double probability_of(const struct gate *gate, const struct kernel_spec *
 
 bool gate_idle(const struct gate *gate, const struct kernel_spec *spec)
 {
-    return probability_of(gate, spec) <= 0 && !first_of(gate, spec);
+    return probability_of(gate, spec) <= 0 && !first_count(gate, spec);
 }
 
 struct gate_note *gate_all_notes(struct gate *gate)
@@ -84,7 +84,7 @@ void gate_destroy(struct gate *gate)
 /* What a recipe has, in its order. Guarded ones are words. */
 enum part { POINTERS, LONGS, WORDS, BYTES, GUARDED, OTHERS };
 
-static enum part part_of(const struct kernel_spec *spec, const struct shape_param *param)
+static enum part recipe_part(const struct kernel_spec *spec, const struct shape_param *param)
 {
     static const enum part by_size[] = {[1] = BYTES, [2] = OTHERS, [4] = WORDS, [8] = LONGS};
     if (param->index > UINT8_MAX || param->offset > UINT16_MAX)
@@ -94,24 +94,25 @@ static enum part part_of(const struct kernel_spec *spec, const struct shape_para
     enum part part = by_size[param->size];
     if (!param->guard)
         return part;
-    return part == WORDS && part_of(spec, &spec->shape_param[param->guard - 1]) == WORDS ? GUARDED
-                                                                                         : OTHERS;
+    return part == WORDS && recipe_part(spec, &spec->shape_param[param->guard - 1]) == WORDS
+               ? GUARDED
+               : OTHERS;
 }
 
-static void add_item(struct gate_recipe *recipe, uint8_t *items, const struct kernel_spec *spec,
-                     unsigned from)
+static void add_recipe_item(struct gate_recipe *recipe, uint8_t *items,
+                            const struct kernel_spec *spec, unsigned from)
 {
     const struct shape_param *param = &spec->shape_param[from];
     recipe->item[(*items)++] = (struct gate_item){
         .index = (uint8_t)param->index, .from = (uint8_t)from, .offset = (uint16_t)param->offset};
 }
 
-static void add_part(struct gate_recipe *recipe, uint8_t *items, const struct kernel_spec *spec,
-                     enum part part)
+static void add_recipe_part(struct gate_recipe *recipe, uint8_t *items,
+                            const struct kernel_spec *spec, enum part part)
 {
     for (unsigned i = 0; i < spec->shape_params; i++) {
-        if (part_of(spec, &spec->shape_param[i]) == part)
-            add_item(recipe, items, spec, i);
+        if (recipe_part(spec, &spec->shape_param[i]) == part)
+            add_recipe_item(recipe, items, spec, i);
     }
 }
 
@@ -127,8 +128,9 @@ static void add_guard(struct gate_recipe *recipe, uint8_t *items, const struct k
     for (unsigned above = 0; above < GATE_GUARD_VALUES - 1; above++) {
         for (unsigned i = 0; i < spec->shape_params; i++) {
             const struct shape_param *other = &spec->shape_param[i];
-            if (other->guard == number && other->above == above && part_of(spec, other) == GUARDED)
-                add_item(recipe, items, spec, i);
+            if (other->guard == number && other->above == above &&
+                recipe_part(spec, other) == GUARDED)
+                add_recipe_item(recipe, items, spec, i);
         }
         guard->end[above + 1] = *items;
     }
@@ -137,7 +139,8 @@ static void add_guard(struct gate_recipe *recipe, uint8_t *items, const struct k
 static bool is_guard(const struct kernel_spec *spec, unsigned number)
 {
     for (unsigned i = 0; i < spec->shape_params; i++) {
-        if (spec->shape_param[i].guard == number && part_of(spec, &spec->shape_param[i]) == GUARDED)
+        if (spec->shape_param[i].guard == number &&
+            recipe_part(spec, &spec->shape_param[i]) == GUARDED)
             return true;
     }
     return false;
@@ -147,13 +150,13 @@ void gate_recipe_make(struct gate_recipe *recipe, const struct kernel_spec *spec
 {
     uint8_t items = 0;
     *recipe = (struct gate_recipe){.seed = gate_mix(key, spec->shape_params)};
-    add_part(recipe, &items, spec, POINTERS);
+    add_recipe_part(recipe, &items, spec, POINTERS);
     recipe->pointers = items;
-    add_part(recipe, &items, spec, LONGS);
+    add_recipe_part(recipe, &items, spec, LONGS);
     recipe->longs = items;
-    add_part(recipe, &items, spec, WORDS);
+    add_recipe_part(recipe, &items, spec, WORDS);
     recipe->words = items;
-    add_part(recipe, &items, spec, BYTES);
+    add_recipe_part(recipe, &items, spec, BYTES);
     recipe->items = items;
     for (unsigned number = 1; number <= spec->shape_params; number++) {
         if (is_guard(spec, number) && recipe->guards < GATE_GUARDS)
@@ -163,7 +166,7 @@ void gate_recipe_make(struct gate_recipe *recipe, const struct kernel_spec *spec
 }
 
 /* A parameter's value, widened. */
-static uint64_t read_value(const struct launch *launch, const struct shape_param *param)
+static uint64_t read_shape_value(const struct launch *launch, const struct shape_param *param)
 {
     uint64_t value = 0;
     launch_read(launch, param->index, param->start, param->offset, param->size, &value);
@@ -175,7 +178,7 @@ static bool is_present(const struct kernel_spec *spec, const struct shape_param 
 {
     if (!param->guard)
         return true;
-    return (int32_t)read_value(launch, &spec->shape_param[param->guard - 1]) > param->above;
+    return (int32_t)read_shape_value(launch, &spec->shape_param[param->guard - 1]) > param->above;
 }
 
 /* gate_signature() of a launch that this cannot read. */
@@ -190,7 +193,7 @@ static uint64_t signature_slowly(const struct gate_recipe *recipe, const uint32_
         uint64_t value;
         if (!is_present(spec, param, launch))
             continue;
-        value = read_value(launch, param);
+        value = read_shape_value(launch, param);
         if (param->pointer) {
             pointers[count] = value;
             value = gate_pointer_class(pointers, count++);
@@ -214,7 +217,7 @@ static uint64_t signature_of(const struct gate_recipe *recipe, const struct kern
 }
 
 /* The signature's entry, made on its first launch; NULL when the neighbourhood is full. */
-static struct gate_turn *find(struct gate *gate, uint64_t key)
+static struct gate_turn *find_turn(struct gate *gate, uint64_t key)
 {
     for (unsigned i = 0; i < PROBES; i++) {
         struct gate_turn *seen = &gate->seen[(key + i) % GATE_TABLE];
@@ -235,7 +238,7 @@ static struct gate_turn *find(struct gate *gate, uint64_t key)
 static void give_numbers_back(struct gate *gate, struct gate_note *note)
 {
     uint64_t key = atomic_load_explicit(&note->key, memory_order_relaxed);
-    struct gate_turn *turn = key ? find(gate, key) : NULL;
+    struct gate_turn *turn = key ? find_turn(gate, key) : NULL;
     uint64_t next = note->number - note->left, end = note->number + note->rest;
     if (turn && end > next)
         atomic_compare_exchange_strong(&turn->launches, &end, next);
@@ -267,7 +270,7 @@ static struct gate_note *own_note(struct gate *gate, uint64_t key)
 }
 
 /* The launch's number among those of its signature. */
-static uint64_t take_number(struct gate_turn *turn, struct gate_note *note)
+static uint64_t take_turn_number(struct gate_turn *turn, struct gate_note *note)
 {
     if (!note)
         return atomic_fetch_add_explicit(&turn->launches, 1, memory_order_relaxed);
@@ -285,8 +288,8 @@ static uint64_t take_number(struct gate_turn *turn, struct gate_note *note)
 }
 
 /* Marks the note valid as of `stamp`. Safe beside a gate_return on another thread: that decrements
- * the count of turns before it clears stamps, and here the stamp is stored before take_turn reads
- * the count. */
+ * the count of turns before it clears stamps, and here the stamp is stored before take_gate_turn
+ * reads the count. */
 static void renew(struct gate_note *note, uint32_t stamp)
 {
     if (atomic_load(&note->stamp) == stamp)
@@ -339,9 +342,10 @@ static bool take_one_of(const struct gate *gate, struct gate_turn *seen, uint64_
 }
 
 /* Whether this launch is one of its signature's first k. */
-static bool take_turn(struct gate *gate, const struct kernel_spec *spec, struct gate_turn *seen)
+static bool take_gate_turn(struct gate *gate, const struct kernel_spec *spec,
+                           struct gate_turn *seen)
 {
-    uint64_t first = first_of(gate, spec);
+    uint64_t first = first_count(gate, spec);
     return first && take_one_of(gate, seen, first);
 }
 
@@ -349,8 +353,8 @@ static bool take_turn(struct gate *gate, const struct kernel_spec *spec, struct 
  * `number` counts the launches that are drawn under `key`, from 0; see gate.h. *next: the first
  * launch after this one that may be taken, at the earliest.
  */
-static bool draw(const struct gate *gate, double probability, uint64_t key, uint64_t number,
-                 uint64_t *next)
+static bool draw_launch(const struct gate *gate, double probability, uint64_t key, uint64_t number,
+                        uint64_t *next)
 {
     *next = number + 1;
     if (probability >= 1)
@@ -372,13 +376,13 @@ static bool draw(const struct gate *gate, double probability, uint64_t key, uint
 }
 
 /* The same, for a launch of a signature that may have a note of where the next draw is. */
-static bool is_drawn(const struct gate *gate, double probability, uint64_t key, uint64_t number,
-                     struct gate_note *note)
+static bool launch_is_drawn(const struct gate *gate, double probability, uint64_t key,
+                            uint64_t number, struct gate_note *note)
 {
     uint64_t next;
     if (note && number < note->next)
         return false;
-    bool taken = draw(gate, probability, key, number, &next);
+    bool taken = draw_launch(gate, probability, key, number, &next);
     if (note)
         note->next = next;
     return taken;
@@ -389,24 +393,24 @@ struct gate_answer gate_decide(struct gate *gate, const struct kernel_spec *spec
                                bool alone)
 {
     uint64_t key = signature_of(recipe, spec, launch);
-    struct gate_turn *turn = find(gate, key);
+    struct gate_turn *turn = find_turn(gate, key);
     struct gate_note *note = turn ? own_note(gate, key) : NULL;
     struct gate_answer answer = {
         .note = note, .use = turn ? &turn->use : &gate->overflow_use, .signature = key};
     uint32_t stamp = gate_stamp();
     if (note && (answer.skip = gate_note_passes(note, stamp)))
         return answer;
-    uint64_t number = turn ? take_number(turn, note)
+    uint64_t number = turn ? take_turn_number(turn, note)
                            : atomic_fetch_add_explicit(&gate->overflow, 1, memory_order_relaxed);
     if (note)
         renew(note, stamp);
-    if (turn && take_turn(gate, spec, turn)) {
+    if (turn && take_gate_turn(gate, spec, turn)) {
         atomic_store_explicit(&turn->notes, gate->note, memory_order_relaxed);
         answer.result = GATE_FIRST;
         answer.turn = turn;
         return answer;
     }
-    if (is_drawn(gate, probability_of(gate, spec), turn ? key : 0, number, note)) {
+    if (launch_is_drawn(gate, probability_of(gate, spec), turn ? key : 0, number, note)) {
         answer.result = GATE_RANDOM;
     } else if (alone) {
         answer.skip = SKIP_NOT_SAMPLED;
@@ -421,10 +425,10 @@ struct gate_answer gate_of_node(struct gate *gate, const struct kernel_spec *spe
                                 enum gate_result drawn)
 {
     uint64_t key = signature_of(recipe, spec, launch);
-    struct gate_turn *turn = find(gate, key);
+    struct gate_turn *turn = find_turn(gate, key);
     struct gate_answer answer = {
         .result = drawn, .use = turn ? &turn->use : &gate->overflow_use, .signature = key};
-    if (turn && take_turn(gate, spec, turn)) {
+    if (turn && take_gate_turn(gate, spec, turn)) {
         atomic_store_explicit(&turn->notes, gate->note, memory_order_relaxed);
         answer.result = GATE_FIRST;
         answer.turn = turn;
@@ -434,7 +438,7 @@ struct gate_answer gate_of_node(struct gate *gate, const struct kernel_spec *spe
 
 bool gate_has_first(const struct gate *gate, const struct kernel_spec *spec)
 {
-    return first_of(gate, spec) > 0;
+    return first_count(gate, spec) > 0;
 }
 
 double gate_probability(const struct gate *gate, const struct kernel_spec *spec)
@@ -449,7 +453,7 @@ uint64_t gate_generation(const struct gate *gate)
 
 uint64_t gate_seed_of(const struct gate *gate, uint64_t key, uint64_t number)
 {
-    key = ~key; /* other numbers than draw()'s */
+    key = ~key; /* other numbers than draw_launch()'s */
     philox4x32_ctr_t counter = {
         {(uint32_t)number, (uint32_t)(number >> 32), (uint32_t)key, (uint32_t)(key >> 32)}};
     philox4x32_ctr_t random = philox4x32(counter, gate->stream);

@@ -171,20 +171,21 @@ bool kernels_layout(const void *function, struct param_layout *layout)
     return known;
 }
 
-static size_t listed(const struct param_layout *layout)
+static size_t listed_params(const struct param_layout *layout)
 {
     return layout->count < LAYOUT_MAX ? layout->count : LAYOUT_MAX;
 }
 
 /* Of the part of a layout that is filled in. */
-static size_t bytes_of(const struct param_layout *layout)
+static size_t filled_bytes(const struct param_layout *layout)
 {
-    return offsetof(struct param_layout, param) + listed(layout) * sizeof(layout->param[0]);
+    return offsetof(struct param_layout, param) + listed_params(layout) * sizeof(layout->param[0]);
 }
 
 static bool same_layout(const struct param_layout *a, const struct param_layout *b)
 {
-    return a->count == b->count && !memcmp(a->param, b->param, listed(a) * sizeof(a->param[0]));
+    return a->count == b->count &&
+           !memcmp(a->param, b->param, listed_params(a) * sizeof(a->param[0]));
 }
 
 /* A record of which so many bytes are there, with its symbol behind them, in the table; all zero
@@ -225,8 +226,8 @@ static struct known_kernel *add_passed(struct kernels *kernels, const char *symb
 static void open_spec(struct known_kernel *kernel)
 {
     const struct param_layout *layout = &kernel->layout;
-    uint64_t key =
-        XXH3_64bits_withSeed(layout->param, listed(layout) * sizeof(*layout->param), kernel->key);
+    uint64_t key = XXH3_64bits_withSeed(
+        layout->param, listed_params(layout) * sizeof(*layout->param), kernel->key);
     gate_recipe_make(&kernel->recipe, kernel->spec, key);
     budget_open(&kernel->budget, kernel->spec->budget);
     budget_open(&kernel->probes, kernel->spec->budget * BUDGET_PROBES);
@@ -236,7 +237,7 @@ static void open_spec(struct known_kernel *kernel)
 static struct known_kernel *new_whole(struct kernels *kernels, const char *symbol, uint64_t hash,
                                       const struct param_layout *layout)
 {
-    const size_t layout_bytes = bytes_of(layout);
+    const size_t layout_bytes = filled_bytes(layout);
     struct known_kernel *kernel =
         new_record(kernels, symbol, hash, offsetof(struct known_kernel, layout) + layout_bytes);
     if (kernel)
@@ -246,9 +247,9 @@ static struct known_kernel *new_whole(struct kernels *kernels, const char *symbo
 
 /* Resolves a symbol and layout that were not seen together before. NULL: no memory, or with
  * `*passed`: the entries that name it are for other kernels of this name. Lock held. */
-static struct known_kernel *add_kernel(struct kernels *kernels, const char *symbol, uint64_t hash,
-                                       const struct param_layout *layout, bool layout_known,
-                                       bool *passed)
+static struct known_kernel *add_known_kernel(struct kernels *kernels, const char *symbol,
+                                             uint64_t hash, const struct param_layout *layout,
+                                             bool layout_known, bool *passed)
 {
     const struct kernel_spec *spec = NULL;
     enum skip skip = SKIP_LAYOUT;
@@ -275,8 +276,8 @@ static struct known_kernel *add_kernel(struct kernels *kernels, const char *symb
 
 /* The record of a kernel that is held against its own PTX; NULL: it cannot be. Several modules may
  * have different kernels of one symbol, so the record is found by its spec. Lock held. */
-static struct known_kernel *find_lifted(struct kernels *kernels, const struct launch *launch,
-                                        const char *symbol, uint64_t hash)
+static struct known_kernel *find_lifted_kernel(struct kernels *kernels, const struct launch *launch,
+                                               const char *symbol, uint64_t hash)
 {
     struct param_layout layout;
     const struct kernel_spec *spec = NULL;
@@ -296,7 +297,7 @@ static struct known_kernel *find_lifted(struct kernels *kernels, const struct la
 }
 
 /* The record of the symbol and layout; layout NULL: of one that no entry names. One that is held
- * against its own PTX is found by find_lifted() alone. Lock held. */
+ * against its own PTX is found by find_lifted_kernel() alone. Lock held. */
 static struct known_kernel *find_record(const struct kernels *kernels, const char *symbol,
                                         uint64_t hash, const struct param_layout *layout)
 {
@@ -319,23 +320,23 @@ const char *kernels_symbol(const struct launch *launch)
 }
 
 /* The record of a kernel without an entry. Lock held. */
-static struct known_kernel *pass(struct kernels *kernels, const struct launch *launch,
-                                 const char *symbol, uint64_t hash)
+static struct known_kernel *pass_entries(struct kernels *kernels, const struct launch *launch,
+                                         const char *symbol, uint64_t hash)
 {
-    struct known_kernel *known = find_lifted(kernels, launch, symbol, hash);
+    struct known_kernel *known = find_lifted_kernel(kernels, launch, symbol, hash);
     if (!known)
         known = find_record(kernels, symbol, hash, NULL);
     return known ? known : add_passed(kernels, symbol, hash);
 }
 
 /* Lock held. An unregistered kernel needs no layout: most kernels cost no driver call at all. */
-static struct known_kernel *resolve(struct kernels *kernels, const struct launch *launch)
+static struct known_kernel *resolve_kernel(struct kernels *kernels, const struct launch *launch)
 {
     const char *symbol = kernels_symbol(launch);
     uint64_t hash = XXH3_64bits(symbol, strlen(symbol));
     struct param_layout layout = {0};
     if (!registry_names(kernels->registry, symbol) && !registry_after(kernels->registry, symbol))
-        return pass(kernels, launch, symbol, hash);
+        return pass_entries(kernels, launch, symbol, hash);
     bool known = launch->call != NULL;
     if (known)
         layout = *launch->call;
@@ -344,8 +345,8 @@ static struct known_kernel *resolve(struct kernels *kernels, const struct launch
     bool passed = false;
     struct known_kernel *found = find_record(kernels, symbol, hash, &layout);
     if (!found)
-        found = add_kernel(kernels, symbol, hash, &layout, known, &passed);
-    return passed ? pass(kernels, launch, symbol, hash) : found;
+        found = add_known_kernel(kernels, symbol, hash, &layout, known, &passed);
+    return passed ? pass_entries(kernels, launch, symbol, hash) : found;
 }
 
 /* The entry of the handle, or the first free one behind its place. NULL: there is none. */
@@ -413,13 +414,13 @@ uint32_t kernels_build(struct kernels *kernels, const void *function)
 
 static const char no_symbol[] = "being written"; /* equal to no launch's, not even a NULL one */
 
-static struct known_kernel *find_slowly(struct kernels *kernels, const struct launch *launch)
+static struct known_kernel *find_kernel_slowly(struct kernels *kernels, const struct launch *launch)
 {
     struct uninterrupted kept;
     uninterrupted_begin(&kept);
     pthread_mutex_lock(&kernels->lock);
     uint64_t generation = atomic_load_explicit(&passing.handles, memory_order_acquire);
-    struct known_kernel *kernel = resolve(kernels, launch);
+    struct known_kernel *kernel = resolve_kernel(kernels, launch);
     struct kernel_entry *entry = entry_for(kernels, launch->function);
     if (entry && kernel && kernels->sight)
         kernels->sight(kernels->sight_user, launch, kernel);
@@ -450,7 +451,7 @@ HOT struct known_kernel *kernels_find(struct kernels *kernels, const struct laun
         if (!there || there == launch->function)
             break;
     }
-    return find_slowly(kernels, launch);
+    return find_kernel_slowly(kernels, launch);
 }
 
 struct kernel_home kernels_home(const void *function)

@@ -12,7 +12,7 @@ void recent_slow(uintptr_t kernel, const void *stream)
         recent_note(thread, kernel, stream);
 }
 
-static const char *name_of(uintptr_t kernel)
+static const char *recent_name(uintptr_t kernel)
 {
     if (kernel == RECENT_GRAPH)
         return "a CUDA graph";
@@ -28,7 +28,7 @@ static size_t add_thread(const struct recent *of, bool all, uint32_t stream, con
     size_t first = count;
     for (uint32_t i = 1; i <= RECENT && i <= next && count < most; i++) {
         uint32_t at = (next - i) % RECENT;
-        const char *name = name_of(atomic_load_explicit(&of->kernel[at], memory_order_relaxed));
+        const char *name = recent_name(atomic_load_explicit(&of->kernel[at], memory_order_relaxed));
         bool fits = all || atomic_load_explicit(&of->stream[at], memory_order_relaxed) == stream;
         if (!name || !fits)
             continue;
@@ -42,7 +42,7 @@ static size_t add_thread(const struct recent *of, bool all, uint32_t stream, con
     return count;
 }
 
-static size_t add_all(bool all, uint32_t stream, const char **names, size_t most)
+static size_t add_recent(bool all, uint32_t stream, const char **names, size_t most)
 {
     size_t count = 0;
     for (int i = 0; i < TALLIES_OWNED; i++)
@@ -52,8 +52,8 @@ static size_t add_all(bool all, uint32_t stream, const char **names, size_t most
 
 size_t recent_names(const void *stream, const char **names, size_t most)
 {
-    size_t count = stream ? add_all(false, recent_stream(stream), names, most) : 0;
-    return count ? count : add_all(true, 0, names, most);
+    size_t count = stream ? add_recent(false, recent_stream(stream), names, most) : 0;
+    return count ? count : add_recent(true, 0, names, most);
 }
 
 /* ---- errors of launches ---- */

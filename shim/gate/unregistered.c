@@ -19,12 +19,12 @@ static struct {
         struct gpu_time time;
         char name[UNREGISTERED_NAME];
     } row[UNREGISTERED_KERNELS];
-} table;
+} unregistered_table;
 
-static struct row *row_of(uint64_t hash, bool *fresh)
+static struct row *hash_row(uint64_t hash, bool *fresh)
 {
     for (uint64_t i = hash, tries = 0; tries < PROBES; i++, tries++) {
-        struct row *row = &table.row[i % UNREGISTERED_KERNELS];
+        struct row *row = &unregistered_table.row[i % UNREGISTERED_KERNELS];
         uint64_t held = 0;
         *fresh = atomic_compare_exchange_strong(&row->hash, &held, hash);
         if (*fresh || held == hash)
@@ -39,7 +39,7 @@ static struct row *row_named(const char *symbol, uint64_t *hash)
     size_t length = strnlen(symbol, UNREGISTERED_NAME - 1);
     bool fresh;
     *hash = XXH3_64bits(symbol, length) | 1;
-    struct row *row = row_of(*hash, &fresh);
+    struct row *row = hash_row(*hash, &fresh);
     if (row && fresh) {
         memcpy(row->name, symbol, length);
         row->name[length] = '\0';
@@ -65,10 +65,11 @@ struct gpu_time *unregistered_record(const void *handle, const char *symbol)
     if (!*symbol)
         symbol = "unknown kernel";
     struct row *row = row_named(symbol, &hash);
-    uint64_t number = atomic_fetch_add_explicit(&table.samples, 1, memory_order_relaxed);
+    uint64_t number =
+        atomic_fetch_add_explicit(&unregistered_table.samples, 1, memory_order_relaxed);
     uint32_t launches = interval(number, hash);
     own_thread.until_sample = launches - 1;
-    atomic_fetch_add_explicit(&table.launches, launches, memory_order_relaxed);
+    atomic_fetch_add_explicit(&unregistered_table.launches, launches, memory_order_relaxed);
     if (!row)
         return NULL;
     atomic_fetch_add_explicit(&row->launches, launches, memory_order_relaxed);
@@ -86,7 +87,7 @@ size_t unregistered_read(struct unregistered_row *out, size_t most)
 {
     size_t count = 0;
     for (size_t i = 0; i < UNREGISTERED_KERNELS; i++) {
-        const struct row *row = &table.row[i];
+        const struct row *row = &unregistered_table.row[i];
         if (!atomic_load_explicit(&row->complete, memory_order_acquire))
             continue;
         struct unregistered_row one = {row->name, atomic_load(&row->launches), &row->time};
@@ -104,11 +105,11 @@ size_t unregistered_read(struct unregistered_row *out, size_t most)
 
 uint64_t unregistered_launches(void)
 {
-    return atomic_load(&table.launches);
+    return atomic_load(&unregistered_table.launches);
 }
 
 void unregistered_clear(void)
 {
-    memset(&table, 0, sizeof table);
+    memset(&unregistered_table, 0, sizeof unregistered_table);
     own_thread.until_sample = 0;
 }

@@ -23,7 +23,7 @@ static const struct gate_row {
 #undef GATE
 };
 
-static enum skip pass(enum part part, const struct gate_query *query)
+static enum skip pass_gates(enum part part, const struct gate_query *query)
 {
     for (size_t i = 0; i < sizeof(gates) / sizeof(*gates); i++) {
         enum skip skip = gates[i].part == part ? gates[i].decide(query) : SKIP_NONE;
@@ -36,13 +36,13 @@ static enum skip pass(enum part part, const struct gate_query *query)
 enum skip gates_select(struct pipeline *pipeline, const struct launch *launch,
                        struct ticket *ticket)
 {
-    return pass(SELECT, &(struct gate_query){pipeline, launch, ticket, NULL});
+    return pass_gates(SELECT, &(struct gate_query){pipeline, launch, ticket, NULL});
 }
 
 enum skip gates_admit(struct pipeline *pipeline, const struct launch *launch, struct ticket *ticket,
                       struct error *why)
 {
-    enum skip skip = pass(ADMIT, &(struct gate_query){pipeline, launch, ticket, why});
+    enum skip skip = pass_gates(ADMIT, &(struct gate_query){pipeline, launch, ticket, why});
     if (gates_may_pass(skip))
         gate_return(ticket->turn);
     return skip;
@@ -57,7 +57,7 @@ bool gates_may_pass(enum skip skip)
 
 /* ---- gates that need the launch alone ---- */
 
-static bool is_named(const struct ticket *ticket)
+static bool entry_is_named(const struct ticket *ticket)
 {
     return ticket->kernel && ticket->kernel->spec;
 }
@@ -65,7 +65,7 @@ static bool is_named(const struct ticket *ticket)
 /* Other launches are counted as unregistered, whether checking is on or off. */
 enum skip gates_mode(const struct gate_query *query)
 {
-    if (!atomic_load_explicit(&passing.off, memory_order_relaxed) || !is_named(query->ticket))
+    if (!atomic_load_explicit(&passing.off, memory_order_relaxed) || !entry_is_named(query->ticket))
         return SKIP_NONE;
     if (query->ticket->kernel->spec->plan->state) /* its caches do not count it */
         caches_replay(query->pipeline->caches);
@@ -75,7 +75,7 @@ enum skip gates_mode(const struct gate_query *query)
 enum skip gates_registered(const struct gate_query *query)
 {
     const struct known_kernel *kernel = query->ticket->kernel;
-    if (is_named(query->ticket))
+    if (entry_is_named(query->ticket))
         return SKIP_NONE;
     return kernel ? kernel->skip : SKIP_UNREGISTERED;
 }
@@ -113,7 +113,7 @@ enum skip gates_sampled(const struct gate_query *query)
  * Not for kernels that cannot have notes, or whose launches complete another one (`after`), nor
  * where captured launches are counted (pipeline_begin).
  */
-static void find_tallies(const struct pipeline *pipeline, struct known_kernel *kernel)
+static void find_gate_tallies(const struct pipeline *pipeline, struct known_kernel *kernel)
 {
     const struct sink *sink = pipeline->sink;
     if (kernel->after || kernel->recipe.odd || digest_all || !sink->tallies)
@@ -152,7 +152,7 @@ void gates_note_passed(const struct pipeline *pipeline, const struct ticket *tic
     else if (ticket->skip != SKIP_NOT_SAMPLED && ticket->skip != SKIP_BUDGET)
         return;
     else if (!atomic_load_explicit(&kernel->tallies, memory_order_relaxed))
-        find_tallies(pipeline, kernel);
+        find_gate_tallies(pipeline, kernel);
     else if (ticket->detector == OUTLIER_OFF)
         note_idle(pipeline, kernel);
 }

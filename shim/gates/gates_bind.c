@@ -8,7 +8,8 @@
 #include "plan/plan.h"
 
 /* Whether the kernel before this one has the parameter list of `after`. */
-static bool fits(struct known_kernel *kernel, const struct known_kernel *earlier, struct error *why)
+static bool binding_fits(struct known_kernel *kernel, const struct known_kernel *earlier,
+                         struct error *why)
 {
     if (atomic_load_explicit(&kernel->fitting, memory_order_relaxed) == earlier)
         return true;
@@ -47,7 +48,7 @@ static enum skip bind(const struct gate_query *query)
     if (spec->after >= 0 &&
         (!seeded.earlier || !(seeded.earlier->kernel->after >> spec->after & 1)))
         return SKIP_NOT_AFTER;
-    if (seeded.earlier && !fits(ticket->kernel, seeded.earlier->kernel, why))
+    if (seeded.earlier && !binding_fits(ticket->kernel, seeded.earlier->kernel, why))
         return SKIP_LAYOUT;
     return binding_make(ticket->spec, &seeded, &ticket->binding, why);
 }

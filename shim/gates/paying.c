@@ -41,7 +41,7 @@ static bool has_run(const struct side *side, uint64_t mark)
 
 /* Whether the GPU has had work for BEHIND_NS all the time: then the host's work meanwhile delays
  * nothing. A probe that has not run yet does not show it: it takes some microseconds to start. */
-static bool is_behind(const struct side *side, int64_t now)
+static bool collector_is_behind(const struct side *side, int64_t now)
 {
     uint64_t mark = atomic_load_explicit(&side->mark, memory_order_acquire);
     return mark && !has_run(side, mark) &&
@@ -72,7 +72,7 @@ static void begin_check(struct ticket *ticket, int64_t now, int64_t cost)
         check->account.use = NULL;
     if (ticket->gate == GATE_OUTLIER)
         ledger_begin_probe(&check->account, ticket->kernel, now,
-                           is_behind(ticket->side, now) ? 0 : cost);
+                           collector_is_behind(ticket->side, now) ? 0 : cost);
     else
         ledger_begin_check(&check->account, ticket->kernel, check->arena_bytes, now, cost);
 }
@@ -114,7 +114,7 @@ void paying_thread(struct ticket *ticket, int64_t time)
 {
     struct check_cost *cost = &ticket->check->cost;
     int64_t now = clock_ns();
-    bool behind = is_behind(ticket->side, now), is_probe = ticket->gate == GATE_OUTLIER;
+    bool behind = collector_is_behind(ticket->side, now), is_probe = ticket->gate == GATE_OUTLIER;
     cost->thread += (uint64_t)time;
     if (behind && is_probe)
         cost->thread = 0;

@@ -33,7 +33,7 @@ bool bodies_any(const struct bodies *bodies)
     return atomic_load_explicit(&bodies->first, memory_order_relaxed) != NULL;
 }
 
-static struct conditional *find(const struct bodies *bodies, CUgraphNode node)
+static struct conditional *find_conditional(const struct bodies *bodies, CUgraphNode node)
 {
     struct conditional *at = atomic_load(&bodies->first);
     while (at && at->node != node)
@@ -83,7 +83,7 @@ static void remove_graph(struct bodies *bodies, CUgraph graph)
 
 static void remove_node(struct bodies *bodies, CUgraphNode node)
 {
-    struct conditional *conditional = find(bodies, node);
+    struct conditional *conditional = find_conditional(bodies, node);
     if (!conditional)
         return;
     take_out(bodies, conditional);
@@ -135,7 +135,7 @@ CUgraph bodies_find(struct bodies *bodies, CUgraphNode node, uint32_t i)
     if (!bodies_any(bodies))
         return NULL;
     pthread_mutex_lock(&bodies->lock);
-    const struct conditional *conditional = find(bodies, node);
+    const struct conditional *conditional = find_conditional(bodies, node);
     CUgraph body = conditional && i < conditional->count ? conditional->body[i] : NULL;
     pthread_mutex_unlock(&bodies->lock);
     return body;

@@ -72,7 +72,7 @@ bool captured_any(const struct captured *captured)
 
 /* ---- the list; lock held ---- */
 
-static struct captured_graph *find(struct captured *captured, CUgraph graph)
+static struct captured_graph *find_graph(struct captured *captured, CUgraph graph)
 {
     struct captured_graph *of = captured->first;
     while (of && of->graph != graph)
@@ -81,7 +81,7 @@ static struct captured_graph *find(struct captured *captured, CUgraph graph)
 }
 
 /* Frees those of one graph and of what is a child in it. */
-static void drop(struct captured *captured, CUgraph top)
+static void drop_captured(struct captured *captured, CUgraph top)
 {
     struct captured_graph **link = &captured->first;
     while (*link) {
@@ -96,7 +96,7 @@ static void drop(struct captured *captured, CUgraph top)
     }
 }
 
-static struct captured_graph *add(struct captured *captured, CUgraph graph, CUgraph top)
+static struct captured_graph *add_captured(struct captured *captured, CUgraph graph, CUgraph top)
 {
     struct captured_graph *of = calloc(1, sizeof(*of));
     if (!of)
@@ -115,19 +115,19 @@ static struct captured_graph *add(struct captured *captured, CUgraph graph, CUgr
 static struct captured_graph *find_captured(struct captured *captured,
                                             const struct capture_point *point)
 {
-    struct captured_graph *of = find(captured, point->graph);
+    struct captured_graph *of = find_graph(captured, point->graph);
     if (of && !of->ended && of->id != point->id) {
-        drop(captured, point->graph);
+        drop_captured(captured, point->graph);
         of = NULL;
     }
     if (!of)
-        of = add(captured, point->graph, point->graph);
+        of = add_captured(captured, point->graph, point->graph);
     if (of)
         of->id = point->id;
     return of;
 }
 
-static bool add_call(struct captured_graph *of, struct captured_call *call)
+static bool add_captured_call(struct captured_graph *of, struct captured_call *call)
 {
     if (of->calls == of->room) {
         uint32_t room = of->room ? of->room * 2 : 16;
@@ -159,7 +159,7 @@ bool captured_is(const struct launch *launch)
 }
 
 /* Where the capture is now. False: it is not known. */
-static bool read_point(struct capture_point *point, const struct launch *call)
+static bool read_capture_point(struct capture_point *point, const struct launch *call)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     const CUgraphNode *wait = NULL;
@@ -179,7 +179,7 @@ static bool read_point(struct capture_point *point, const struct launch *call)
 
 void captured_enter(struct capture_point *point, const struct launch *call)
 {
-    if (read_point(point, call))
+    if (read_capture_point(point, call))
         return;
     point->graph = NULL;
     leave_out("the state of a capture cannot be had");
@@ -201,8 +201,8 @@ static bool is_among(const CUgraphNode *nodes, size_t count, CUgraphNode node)
 }
 
 /* False: there are too many. */
-static bool note(struct added *added, const struct capture_point *before, const CUgraphNode *nodes,
-                 size_t count)
+static bool note_added(struct added *added, const struct capture_point *before,
+                       const CUgraphNode *nodes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (is_among(before->wait, before->waits, nodes[i]) ||
@@ -224,14 +224,14 @@ static bool find_added(const struct capture_point *before, const struct capture_
     CUgraphEdgeData edge[CAPTURE_WAITS];
     added->count = 0;
     if (after->graph != before->graph || after->id != before->id ||
-        !note(added, before, after->wait, after->waits))
+        !note_added(added, before, after->wait, after->waits))
         return false;
     for (size_t i = 0; i < added->count; i++) {
         size_t count = CAPTURE_WAITS;
         if (cuda.cuGraphNodeGetDependencies_v2(added->node[i], NULL, NULL, &count) ||
             count > CAPTURE_WAITS ||
             (count && cuda.cuGraphNodeGetDependencies_v2(added->node[i], node, edge, &count)) ||
-            !note(added, before, node, count))
+            !note_added(added, before, node, count))
             return false;
     }
     return added->count == after->nodes - before->nodes;
@@ -253,12 +253,12 @@ static struct captured_call *make_call(const struct launch *call, size_t nodes)
     return made;
 }
 
-static void keep(struct captured *captured, const struct capture_point *point,
-                 struct captured_call *call, const struct added *added)
+static void keep_added(struct captured *captured, const struct capture_point *point,
+                       struct captured_call *call, const struct added *added)
 {
     pthread_mutex_lock(&captured->lock);
     struct captured_graph *of = find_captured(captured, point);
-    if (of && add_call(of, call)) {
+    if (of && add_captured_call(of, call)) {
         for (size_t i = 0; i < added->count; i++)
             call->changed |= !node_map_put(&of->node, added->node[i], (int32_t)of->calls - 1);
     } else {
@@ -275,7 +275,7 @@ void captured_exit(struct captured *captured, const struct capture_point *point,
     struct added added;
     if (!point->graph || !call->known || !call->known->spec)
         return;
-    if (!read_point(&now, call) || !find_added(point, &now, &added)) {
+    if (!read_capture_point(&now, call) || !find_added(point, &now, &added)) {
         leave_out("the nodes that one has added are not known");
         return;
     }
@@ -284,7 +284,7 @@ void captured_exit(struct captured *captured, const struct capture_point *point,
     uninterrupted_begin(&kept);
     struct captured_call *made = make_call(call, added.count);
     if (made)
-        keep(captured, &now, made, &added);
+        keep_added(captured, &now, made, &added);
     else
         leave_out("there is no memory");
     uninterrupted_end(&kept);
@@ -308,7 +308,7 @@ void captured_range(struct captured *captured, const struct launch *launch, cons
 {
     struct uninterrupted kept;
     struct capture_point point;
-    if (!captured_is(launch) || !read_point(&point, launch) || point.waits != 1)
+    if (!captured_is(launch) || !read_capture_point(&point, launch) || point.waits != 1)
         return;
     uninterrupted_begin(&kept);
     pthread_mutex_lock(&captured->lock);
@@ -327,7 +327,7 @@ void captured_ended(struct captured *captured, CUgraph graph)
     struct uninterrupted kept;
     uninterrupted_begin(&kept);
     pthread_mutex_lock(&captured->lock);
-    struct captured_graph *of = find(captured, graph);
+    struct captured_graph *of = find_graph(captured, graph);
     if (of)
         of->ended = true;
     pthread_mutex_unlock(&captured->lock);
@@ -358,7 +358,7 @@ static void copy_calls(struct captured_graph *to, const struct captured_graph *f
     to->ended = from->ended;
     for (uint32_t i = 0; i < from->calls; i++) {
         struct captured_call *call = from->call[i];
-        if (!add_call(to, captured_call_hold(call))) {
+        if (!add_captured_call(to, captured_call_hold(call))) {
             captured_call_drop(call);
             return;
         }
@@ -378,8 +378,8 @@ static void copy_level(struct captured *captured, CUgraph graph, CUgraph copy, C
 {
     size_t count;
     CUgraphNode *nodes = list_both(graph, copy, &count);
-    const struct captured_graph *from = find(captured, graph);
-    struct captured_graph *to = nodes && from ? add(captured, copy, top) : NULL;
+    const struct captured_graph *from = find_graph(captured, graph);
+    struct captured_graph *to = nodes && from ? add_captured(captured, copy, top) : NULL;
     if (!nodes)
         leave_out("the nodes of a graph cannot be listed");
     if (to)
@@ -396,7 +396,7 @@ static void copy_level(struct captured *captured, CUgraph graph, CUgraph copy, C
 }
 
 /* A child that is the graph itself, which its parent took over. Lock held. */
-static void move(struct captured *captured, CUgraph graph, CUgraph top)
+static void move_captured(struct captured *captured, CUgraph graph, CUgraph top)
 {
     for (struct captured_graph *of = captured->first; of; of = of->next) {
         if (of->graph == graph || of->top == graph)
@@ -419,7 +419,7 @@ void captured_copied(struct captured *captured, CUgraph graph, CUgraph copy, CUg
     uninterrupted_begin(&kept);
     pthread_mutex_lock(&captured->lock);
     if (graph == copy)
-        move(captured, graph, top);
+        move_captured(captured, graph, top);
     else if (has_any(captured, graph))
         copy_level(captured, graph, copy, top);
     pthread_mutex_unlock(&captured->lock);
@@ -431,7 +431,7 @@ void captured_gone(struct captured *captured, CUgraph graph)
     struct uninterrupted kept;
     uninterrupted_begin(&kept);
     pthread_mutex_lock(&captured->lock);
-    drop(captured, graph);
+    drop_captured(captured, graph);
     pthread_mutex_unlock(&captured->lock);
     uninterrupted_end(&kept);
 }
@@ -472,7 +472,7 @@ void captured_removed(struct captured *captured, CUgraphNode node)
     pthread_mutex_lock(&captured->lock);
     change(captured, node, true);
     if (has_child)
-        drop(captured, child);
+        drop_captured(captured, child);
     pthread_mutex_unlock(&captured->lock);
     uninterrupted_end(&kept);
 }
@@ -482,7 +482,7 @@ const struct captured_graph *captured_find(struct captured *captured, CUgraph gr
     if (!captured_any(captured))
         return NULL;
     pthread_mutex_lock(&captured->lock);
-    const struct captured_graph *of = find(captured, graph);
+    const struct captured_graph *of = find_graph(captured, graph);
     pthread_mutex_unlock(&captured->lock);
     return of && of->ended ? of : NULL;
 }

@@ -5,14 +5,14 @@ enum { PROBES = 64 };
 /* A place whose graph is gone is free for the next one, and does not end a search. */
 static struct graph gone;
 
-static size_t place_of(CUgraphExec exec)
+static size_t exec_place(CUgraphExec exec)
 {
     return (size_t)(((uintptr_t)exec >> 4) * 0x9E3779B97F4A7C15u >> 40);
 }
 
 static struct exec_entry *find_entry(struct exec_table *table, CUgraphExec exec)
 {
-    for (size_t i = 0, place = place_of(exec); i < PROBES; i++, place++) {
+    for (size_t i = 0, place = exec_place(exec); i < PROBES; i++, place++) {
         struct exec_entry *entry = &table->entry[place % EXEC_TABLE];
         CUgraphExec there = atomic_load_explicit(&entry->exec, memory_order_acquire);
         if (there == exec)
@@ -32,7 +32,7 @@ struct graph *exec_table_find(struct exec_table *table, CUgraphExec exec)
 
 bool exec_table_add(struct exec_table *table, struct graph *graph)
 {
-    for (size_t i = 0, place = place_of(graph->exec); i < PROBES && table->living < EXEC_MOST;
+    for (size_t i = 0, place = exec_place(graph->exec); i < PROBES && table->living < EXEC_MOST;
          i++, place++) {
         struct exec_entry *entry = &table->entry[place % EXEC_TABLE];
         struct graph *there = atomic_load(&entry->graph);

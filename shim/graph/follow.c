@@ -74,7 +74,7 @@ static bool changes_call(struct graph *graph, const struct graph_node *node)
 /* ---- another kernel ---- */
 
 /* The kernel that new parameters name; NULL: they are not a kernel's. */
-static const void *function_of(const struct graph_new_params *new)
+static const void *node_function(const struct graph_new_params *new)
 {
     const CUDA_KERNEL_NODE_PARAMS_v2 *kernel = new->params;
     const CUgraphNodeParams *any = new->params;
@@ -93,7 +93,7 @@ static const void *function_of(const struct graph_new_params *new)
 /* False: another kernel, or the same by a handle that was not seen before. */
 static bool runs_the_same(const struct graph_node *node, const struct graph_new_params *new)
 {
-    const void *function = function_of(new);
+    const void *function = node_function(new);
     return !node->function || function == node->function || function == node->given;
 }
 
@@ -121,7 +121,7 @@ static const char *follow_node(struct graph *graph, const struct graph_knowledge
         return FOLLOW_NO_PARAMS;
     if (is_kernel && runs_another(node, new) && !graph_change_kernel(graph, known, node))
         return "one of its nodes runs another kernel now, which is not known";
-    node->given = function_of(new);
+    node->given = node_function(new);
     graph->behind -= node->behind;
     node->behind = false;
     node->changed |= is_kernel;

@@ -35,7 +35,7 @@ static bool may_redirect(struct graphs *graphs, struct side *side)
 /* ---- turns ---- */
 
 /* The room is another's, or for its next twin. */
-static void release(struct graphs *graphs, struct graph *graph)
+static void release_graph(struct graphs *graphs, struct graph *graph)
 {
     twin_destroy(graph);
     atomic_fetch_sub(&graphs->memory, graph->twin_bytes);
@@ -47,7 +47,7 @@ void twin_release(struct graphs *graphs, struct graph *graph)
 {
     if (graph->twin_bytes && graph->served < TURN)
         atomic_fetch_add(&graphs->turns, 1);
-    release(graphs, graph);
+    release_graph(graphs, graph);
 }
 
 void twin_served(struct graphs *graphs, struct graph *graph)
@@ -150,7 +150,7 @@ static struct idle find_idle(struct graphs *graphs, const struct side *side, uin
 static void evict(struct graphs *graphs, struct graph *graph)
 {
     enum graph_state ready = GRAPH_READY;
-    release(graphs, graph);
+    release_graph(graphs, graph);
     atomic_store(&graph->no_room, true);
     atomic_compare_exchange_strong(&graph->state, &ready, GRAPH_CLONED);
     pthread_mutex_unlock(&graph->lock);
@@ -202,7 +202,7 @@ static void make_twin(struct graphs *graphs, struct graph *graph, struct side *s
 {
     struct error err = {{0}};
     uint64_t bytes = (uint64_t)(graph->nodes + 2 * graph->subjects) * NODE_BYTES;
-    release(graphs, graph);
+    release_graph(graphs, graph);
     if (!may_redirect(graphs, side)) {
         atomic_store(&graphs->off, true);
         graph_give_up(graphs, graph, NULL);

@@ -20,7 +20,7 @@ static struct node_entry *entry_of(const struct node_map *map, CUgraphNode node)
     }
 }
 
-static bool grow(struct node_map *map)
+static bool grow_map(struct node_map *map)
 {
     struct node_map more = {.size = map->size ? map->size * 2 : FIRST_SIZE, .count = map->count};
     more.entry = calloc(more.size, sizeof(*more.entry));
@@ -37,7 +37,7 @@ static bool grow(struct node_map *map)
 
 bool node_map_put(struct node_map *map, CUgraphNode node, int32_t number)
 {
-    if (map->count * 2 >= map->size && !grow(map))
+    if (map->count * 2 >= map->size && !grow_map(map))
         return false;
     struct node_entry *entry = entry_of(map, node);
     map->count += !entry->node;

@@ -63,7 +63,7 @@ static double uniform(uint64_t seed)
     return (double)(seed >> 11) * 0x1p-53;
 }
 
-static bool is_drawn(const struct draw *draw)
+static bool replay_is_drawn(const struct draw *draw)
 {
     return uniform(draw->seed) < draw->replays;
 }
@@ -90,7 +90,7 @@ bool replay_is_picked(const struct graph *graph, const struct pipeline *pipeline
     if (replay_follows(graph, replay) || any_first(graph, pipeline))
         return true;
     struct draw draw = draw_of(graph, pipeline, replay);
-    return is_drawn(&draw);
+    return replay_is_drawn(&draw);
 }
 
 /* Subjects that were never checked, some at a time. */
@@ -121,7 +121,7 @@ static uint32_t choose_drawn(struct graph *graph, const struct pipeline *pipelin
 {
     struct draw draw = draw_of(graph, pipeline, replay);
     uint32_t chosen = 0;
-    if (draw.most <= 0 || (!forced && !is_drawn(&draw)))
+    if (draw.most <= 0 || (!forced && !replay_is_drawn(&draw)))
         return 0;
     uint64_t seed = gate_seed_of(pipeline->gate, ((uint64_t)graph->number << 32) + 2, replay);
     double step = (double)graph->subjects / draw.together, at = uniform(seed) * step;
@@ -263,8 +263,8 @@ void launch_of_node(const CUDA_KERNEL_NODE_PARAMS_v2 *params, struct known_kerne
 }
 
 /* What the node runs. It borrows from the clone. */
-static enum status describe(const struct graph_node *node, struct known_kernel *kernel,
-                            struct launch *launch, struct error *err)
+static enum status describe_node(const struct graph_node *node, struct known_kernel *kernel,
+                                 struct launch *launch, struct error *err)
 {
     CUDA_KERNEL_NODE_PARAMS_v2 params = {0};
     if (cuda_check(err, cuda.cuGraphKernelNodeGetParams_v2(node->own, &params),
@@ -293,7 +293,7 @@ static enum status describe_subject(const struct graph *graph, const struct grap
                                     struct launch *launch, struct error *err)
 {
     if (!subject->call)
-        return describe(&graph->node[subject->node], subject->kernel, launch, err);
+        return describe_node(&graph->node[subject->node], subject->kernel, launch, err);
     describe_call(subject->call, launch);
     return STATUS_OK;
 }
@@ -306,7 +306,7 @@ static void keep_subject(struct graph *graph, const struct graph_subject *subjec
     struct graph_node *node = subject->previous ? graph_find_node(graph, subject->previous) : NULL;
     bool is_kernel = node && node->count >= 0 && !node->off;
     struct known_kernel *kernel = is_kernel ? graph->count[node->count].kernel : NULL;
-    if (kernel && describe(node, kernel, &earlier, NULL))
+    if (kernel && describe_node(node, kernel, &earlier, NULL))
         kernel = NULL;
     if (kernel) {
         earlier.stream = launch->stream;
@@ -315,7 +315,7 @@ static void keep_subject(struct graph *graph, const struct graph_subject *subjec
     earlier_note(&graph->ticket->earlier, kernel, kernel ? &earlier : launch);
 }
 
-static bool is_new(const struct graph_subject *subject, const struct pipeline *pipeline)
+static bool subject_is_new(const struct graph_subject *subject, const struct pipeline *pipeline)
 {
     return subject->first != gate_generation(pipeline->gate) &&
            gate_has_first(pipeline->gate, subject->kernel->spec);
@@ -325,7 +325,7 @@ static bool is_new(const struct graph_subject *subject, const struct pipeline *p
 static void open_ticket(struct ticket *ticket, const struct graph_subject *subject,
                         struct pipeline *pipeline, const struct launch *launch, uint64_t replay)
 {
-    bool due = is_new(subject, pipeline) || subject->follows == replay + 1;
+    bool due = subject_is_new(subject, pipeline) || subject->follows == replay + 1;
     ticket->began = clock_ns();
     ticket->account.budget = ticket->account.probes = NULL;
     ticket->kernel = subject->kernel;
@@ -429,7 +429,7 @@ static void pay_nodes(const struct graph *graph, bool probed)
 }
 
 /* Whether all subjects with rules between launches are chosen, and are armed in their order. */
-static bool is_whole(const struct graph *graph, uint32_t begin)
+static bool replay_is_whole(const struct graph *graph, uint32_t begin)
 {
     bool whole = graph->has_states && begin == 0;
     for (uint32_t i = 0; whole && i < graph->subjects; i++) {
@@ -451,13 +451,13 @@ void replay_arm(struct graph *graph, struct pipeline *pipeline, const void *stre
     uint32_t begin = graph->begin;
     graph->armed_count = 0;
     graph->begin = 0;
-    graph->whole = is_whole(graph, begin);
+    graph->whole = replay_is_whole(graph, begin);
     for (uint32_t i = 0; i < graph->subjects; i++) {
         uint32_t at = (begin + i) % graph->subjects;
         struct graph_subject *subject = &graph->subject[at];
         if (!subject->chosen)
             continue;
-        if (spent && !is_new(subject, pipeline) && subject->follows != replay + 1)
+        if (spent && !subject_is_new(subject, pipeline) && subject->follows != replay + 1)
             ledger_count(sink, subject->kernel->spec, SKIP_BUDGET, 1);
         else if (arm_subject(graph, subject, pipeline, &where, replay) == SKIP_BUDGET && !spent) {
             spent = true;

@@ -17,7 +17,7 @@ struct reading {
 };
 
 /* Room for one more. */
-static bool grow(void *array, uint32_t count, uint32_t *room, size_t size)
+static bool grow_array(void *array, uint32_t count, uint32_t *room, size_t size)
 {
     void *old, *more;
     memcpy(&old, array, sizeof(old));
@@ -74,7 +74,7 @@ static int32_t count_one(struct graph *graph, struct known_kernel *kernel, enum 
            (graph->count[row].kernel != kernel || graph->count[row].skip != skip))
         row++;
     if (row == graph->counts) {
-        if (!grow(&graph->count, row, &graph->counts_room, sizeof(*graph->count)))
+        if (!grow_array(&graph->count, row, &graph->counts_room, sizeof(*graph->count)))
             return -1;
         graph->counts++;
         graph->count[row] = (struct graph_count){
@@ -118,7 +118,8 @@ static enum status add_subject(struct reading *reading, struct graph_node *node,
                                struct error *err)
 {
     struct graph *graph = reading->graph;
-    if (!grow(&graph->subject, graph->subjects, &reading->subjects_room, sizeof(*graph->subject)))
+    if (!grow_array(&graph->subject, graph->subjects, &reading->subjects_room,
+                    sizeof(*graph->subject)))
         return error_set(err, STATUS_NO_MEMORY, "no memory");
     node->subject = (int32_t)graph->subjects;
     graph->subject[graph->subjects] = *subject;
@@ -128,8 +129,8 @@ static enum status add_subject(struct reading *reading, struct graph_node *node,
     return STATUS_OK;
 }
 
-static enum status add_kernel(struct reading *reading, struct graph_node *node, CUgraph level,
-                              struct error *err)
+static enum status add_kernel_node(struct reading *reading, struct graph_node *node, CUgraph level,
+                                   struct error *err)
 {
     struct graph *graph = reading->graph;
     enum status status = STATUS_OK;
@@ -179,9 +180,9 @@ static enum status find_call(struct reading *reading, struct graph_node *node,
 }
 
 /* A node that a library call has added. */
-static enum status add_part(struct reading *reading, struct graph_node *node,
-                            struct captured_call *call, bool is_kernel, CUgraph level,
-                            struct error *err)
+static enum status add_part_node(struct reading *reading, struct graph_node *node,
+                                 struct captured_call *call, bool is_kernel, CUgraph level,
+                                 struct error *err)
 {
     struct graph *graph = reading->graph;
     enum status status = find_call(reading, node, call, level, err);
@@ -279,8 +280,8 @@ struct level {
 };
 
 /* A node of the template with the one of the clone that stands for it (NULL: there is none). */
-static enum status read_node(struct reading *reading, const struct level *level,
-                             CUgraphNode program, CUgraphNode own, struct error *err)
+static enum status read_graph_node(struct reading *reading, const struct level *level,
+                                   CUgraphNode program, CUgraphNode own, struct error *err)
 {
     struct graph *graph = reading->graph;
     CUgraphNodeType type, same;
@@ -289,7 +290,7 @@ static enum status read_node(struct reading *reading, const struct level *level,
         return STATUS_DRIVER;
     if (own && same != type)
         return error_set(err, STATUS_UNSUPPORTED, "its clone has the nodes in another order");
-    if (!grow(&graph->node, graph->nodes, &reading->nodes_room, sizeof(*graph->node)))
+    if (!grow_array(&graph->node, graph->nodes, &reading->nodes_room, sizeof(*graph->node)))
         return error_set(err, STATUS_NO_MEMORY, "no memory");
     struct graph_node node = {.program = program,
                               .own = own,
@@ -300,8 +301,8 @@ static enum status read_node(struct reading *reading, const struct level *level,
                               .count = -1};
     struct captured_call *call = captured_call_of(level->calls, program);
     bool is_kernel = type == CU_GRAPH_NODE_TYPE_KERNEL;
-    enum status status = call        ? add_part(reading, &node, call, is_kernel, level->clone, err)
-                         : is_kernel ? add_kernel(reading, &node, level->clone, err)
+    enum status status = call ? add_part_node(reading, &node, call, is_kernel, level->clone, err)
+                         : is_kernel ? add_kernel_node(reading, &node, level->clone, err)
                                      : STATUS_OK;
     graph->node[graph->nodes++] = node;
     graph->has_memory |=
@@ -331,7 +332,7 @@ static enum status read_level(struct reading *reading, CUgraph template, CUgraph
         status = error_set(err, STATUS_UNSUPPORTED, "its clone has %zu nodes instead of %zu",
                            clones, count);
     for (size_t i = 0; i < count && !status; i++)
-        status = read_node(reading, &level, program[i], own ? own[i] : NULL, err);
+        status = read_graph_node(reading, &level, program[i], own ? own[i] : NULL, err);
     free(program);
     free(own);
     return status;
@@ -391,7 +392,7 @@ static enum skip find_no_twin(const struct graph *graph)
 }
 
 /* Its kernels are counted for that reason. */
-static void leave(struct graph *graph, enum skip skip)
+static void leave_unread(struct graph *graph, enum skip skip)
 {
     for (uint32_t i = 0; i < graph->counts; i++) {
         if (graph->count[i].skip == SKIP_NONE)
@@ -410,8 +411,8 @@ const char *graph_no_twin_sentence(const struct graph *graph)
 }
 
 /* The template, or with `clone` both. */
-static enum status read_all(struct graph *graph, const struct graph_knowledge *known,
-                            CUgraph template, CUgraph clone, struct error *err)
+static enum status read_template(struct graph *graph, const struct graph_knowledge *known,
+                                 CUgraph template, CUgraph clone, struct error *err)
 {
     struct reading reading = {.graph = graph, .known = known};
     enum status status = read_level(&reading, template, clone, 0, err);
@@ -422,12 +423,12 @@ static enum status read_all(struct graph *graph, const struct graph_knowledge *k
 enum status graph_read(struct graph *graph, const struct graph_knowledge *known, CUgraph template,
                        struct error *err)
 {
-    enum status status = read_all(graph, known, template, NULL, err);
+    enum status status = read_template(graph, known, template, NULL, err);
     if (status || !graph->subjects)
         return status;
     graph->no_twin = find_no_twin(graph);
     if (graph->no_twin) {
-        leave(graph, graph->no_twin);
+        leave_unread(graph, graph->no_twin);
         return STATUS_OK;
     }
     CUgraph clone = NULL;
@@ -435,17 +436,17 @@ enum status graph_read(struct graph *graph, const struct graph_knowledge *known,
         return STATUS_DRIVER;
     graph_drop(graph);
     graph->clone = clone;
-    return read_all(graph, known, template, clone, err);
+    return read_template(graph, known, template, clone, err);
 }
 
 enum status graph_read_kept(struct graph *graph, const struct graph_knowledge *known, CUgraph kept,
                             struct error *err)
 {
     graph->clone = kept;
-    enum status status = read_all(graph, known, kept, kept, err);
+    enum status status = read_template(graph, known, kept, kept, err);
     graph->no_twin = status ? SKIP_NONE : find_no_twin(graph);
     if (graph->no_twin)
-        leave(graph, graph->no_twin);
+        leave_unread(graph, graph->no_twin);
     return status;
 }
 

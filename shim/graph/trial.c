@@ -48,8 +48,8 @@ struct trial_graph {
 };
 
 /* A copy kernel that copies nothing, and seals. */
-static void describe(CUDA_KERNEL_NODE_PARAMS_v2 *node, struct snapshot_header *header,
-                     const struct side *side, int which, uint64_t sequence)
+static void describe_trial(CUDA_KERNEL_NODE_PARAMS_v2 *node, struct snapshot_header *header,
+                           const struct side *side, int which, uint64_t sequence)
 {
     const uint64_t at = side->staging, seal = at + offsetof(struct trial_memory, seal);
     const uint64_t ticket = at + offsetof(struct trial_memory, ticket);
@@ -77,7 +77,7 @@ static enum status add_seal(struct trial_graph *made, const struct side *side, i
     CUDA_KERNEL_NODE_PARAMS_v2 node;
     void *params[] = {&call};
     memset(&call, 0, sizeof(call));
-    describe(&node, &call.header, side, which, 1);
+    describe_trial(&node, &call.header, side, which, 1);
     node.kernelParams = params;
     return cuda_check(err,
                       cuda.cuGraphAddKernelNode_v2(&made->seal[which], made->graph, NULL, 0, &node),
@@ -121,7 +121,7 @@ static enum status arm(struct trial_graph *made, const struct side *side, struct
     CUDA_KERNEL_NODE_PARAMS_v2 node;
     void *params[] = {&call};
     memset(&call, 0, sizeof(call));
-    describe(&node, &call.header, side, 0, 2);
+    describe_trial(&node, &call.header, side, 0, 2);
     node.func = side->snapshot;
     node.kernelParams = params;
     if (cuda_check(err, cuda.cuGraphExecKernelNodeSetParams_v2(made->exec, made->seal[0], &node),
@@ -131,7 +131,7 @@ static enum status arm(struct trial_graph *made, const struct side *side, struct
                       "cuGraphNodeSetEnabled");
 }
 
-static enum status await(CUstream stream, struct error *err)
+static enum status await_trial(CUstream stream, struct error *err)
 {
     const struct timespec nap = {.tv_nsec = 100000};
     CUresult result = CUDA_SUCCESS;
@@ -142,8 +142,8 @@ static enum status await(CUstream stream, struct error *err)
 }
 
 /* Launches the first of two, with the second in its place; `direct`: the second by itself. */
-static enum status launch(const struct side *side, const struct trial_graph made[2], bool direct,
-                          struct error *err)
+static enum status launch_trial(const struct side *side, const struct trial_graph made[2],
+                                bool direct, struct error *err)
 {
     trial_from = made[0].exec;
     trial_to = made[1].exec;
@@ -163,14 +163,14 @@ static enum status try(struct side *side, struct trial_graph made[2], bool direc
     if (!status)
         status = arm(&made[1], side, err);
     if (!status)
-        status = launch(side, made, direct, err);
+        status = launch_trial(side, made, direct, err);
     if (!status)
         status = cuda_check(
             err,
             cuda.cuMemcpyDtoHAsync(side->staging_host, side->staging, sizeof(*found), side->stream),
             "cuMemcpyDtoHAsync");
     if (!status)
-        status = await(side->stream, err);
+        status = await_trial(side->stream, err);
     if (!status)
         memcpy(found, side->staging_host, sizeof(*found));
     return status;

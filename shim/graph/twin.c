@@ -61,7 +61,7 @@ static bool is_part(const struct graph *graph, const struct graph_subject *subje
 }
 
 /* The node, unless it is there. False: there are too many. */
-static bool note_node(struct neighbours *into, CUgraphNode node)
+static bool note_neighbour(struct neighbours *into, CUgraphNode node)
 {
     for (size_t i = 0; i < into->count; i++) {
         if (into->node[i] == node)
@@ -91,10 +91,10 @@ static enum status find_border(const struct graph *graph, const struct graph_sub
             bool part = is_part(graph, subject, beyond.node[n]);
             within |= part;
             outside |= !part;
-            kept = part || note_node(&border->outer, beyond.node[n]);
+            kept = part || note_neighbour(&border->outer, beyond.node[n]);
         }
         if (!status && kept && (outside || !within))
-            kept = note_node(&border->inner, own);
+            kept = note_neighbour(&border->inner, own);
         if (status || !kept)
             return status ? status
                           : error_set(err, STATUS_UNSUPPORTED,
@@ -229,7 +229,7 @@ static enum status disable_nodes(struct graph *graph, struct error *err)
 }
 
 /* Room for one replay. */
-static enum status make_room(struct graph *graph, struct error *err)
+static enum status reserve_nodes(struct graph *graph, struct error *err)
 {
     if (!graph->ticket)
         graph->ticket = calloc(1, sizeof(*graph->ticket));
@@ -256,7 +256,7 @@ enum status twin_make(struct graph *graph, struct side *side, double freivalds, 
     if (!status)
         status = disable_nodes(graph, err);
     if (!status)
-        status = make_room(graph, err);
+        status = reserve_nodes(graph, err);
     graph->changed = graph->lacks_nodes = false;
     if (status)
         twin_destroy(graph);
@@ -265,7 +265,7 @@ enum status twin_make(struct graph *graph, struct side *side, double freivalds, 
 
 /* ---- one replay ---- */
 
-static enum status follow(struct graph *graph, struct graph_node *node, struct error *err)
+static enum status follow_into_twin(struct graph *graph, struct graph_node *node, struct error *err)
 {
     CUDA_KERNEL_NODE_PARAMS_v2 params = {0};
     if (cuda_check(err, cuda.cuGraphKernelNodeGetParams_v2(node->own, &params),
@@ -291,7 +291,7 @@ enum status twin_prepare(struct graph *graph, struct error *err)
     enum status status = STATUS_OK;
     for (uint32_t i = 0; i < graph->nodes && graph->changed && !status; i++) {
         if (graph->node[i].changed)
-            status = follow(graph, &graph->node[i], err);
+            status = follow_into_twin(graph, &graph->node[i], err);
     }
     graph->changed = graph->changed && status;
     for (uint32_t i = 0; i < graph->subjects && !status; i++) {
@@ -303,8 +303,8 @@ enum status twin_prepare(struct graph *graph, struct error *err)
     return status;
 }
 
-static enum status put(struct replayed *replayed, const struct own_kernel *kernel, void **params,
-                       struct error *err)
+static enum status put_own_kernel(struct replayed *replayed, const struct own_kernel *kernel,
+                                  void **params, struct error *err)
 {
     struct twin_place *place = (struct twin_place *)replayed;
     struct graph_subject *subject = place->subject;
@@ -340,7 +340,7 @@ void twin_place_open(struct twin_place *place, struct graph *graph, struct graph
                      .build = subject->build,
                      .whole = graph->whole,
                      .range = graph->node[subject->node].range,
-                     .put = put},
+                     .put = put_own_kernel},
         .graph = graph,
         .subject = subject};
 }

@@ -215,7 +215,7 @@ void updates_drop(struct graphs *graphs, struct graph *graph)
 }
 
 /* Library calls of the template go along. */
-static void keep(struct graphs *graphs, struct graph *graph, CUgraph template)
+static void keep_template(struct graphs *graphs, struct graph *graph, CUgraph template)
 {
     struct error err = {{0}};
     CUgraph kept = NULL;
@@ -239,7 +239,7 @@ void updates_arrived(struct graphs *graphs, struct graph *graph, CUgraph templat
     if (!updates_are_paid(graphs, graph, atomic_load(&graph->pending)))
         return;
     if (graph->subjects && cuda.cuGraphClone)
-        keep(graphs, graph, template);
+        keep_template(graphs, graph, template);
     else
         read_again(graphs, graph, template, false);
     pay(graphs, graph, began);

@@ -31,7 +31,7 @@ unsigned la_version(unsigned version)
     return version < LAV_CURRENT ? version : LAV_CURRENT;
 }
 
-static bool begins(const char *text, const char *with)
+static bool path_begins(const char *text, const char *with)
 {
     return !strncmp(text, with, strlen(with));
 }
@@ -47,19 +47,19 @@ unsigned la_objopen(struct link_map *map, Lmid_t space, uintptr_t *cookie)
     *cookie = 0;
     if (space != LM_ID_BASE)
         return 0;
-    if (begins(base, "libcuvet.so"))
+    if (path_begins(base, "libcuvet.so"))
         cuvet = map;
-    if (begins(base, "libcuda.so")) {
+    if (path_begins(base, "libcuda.so")) {
         *cookie = IS_WRAPPED;
         return LA_FLG_BINDTO;
     }
     /* These may be called, and call the driver; libcublas calls libcublasLt, too. */
-    if (begins(base, "libcublas") || begins(base, "libcudnn.so")) {
+    if (path_begins(base, "libcublas") || path_begins(base, "libcudnn.so")) {
         *cookie = CALLS | IS_WRAPPED;
         return LA_FLG_BINDTO | LA_FLG_BINDFROM;
     }
     for (size_t i = 0; i < sizeof(apart) / sizeof(*apart); i++) {
-        if (begins(base, apart[i]))
+        if (path_begins(base, apart[i]))
             return 0;
     }
     *cookie = CALLS;
@@ -90,7 +90,7 @@ static uint32_t gnu_hash(const char *name)
 /* The address of an exported name, by the hash table that --hash-style=gnu makes: dlopen and dlsym
  * would relocate and initialise libcuvet.so and the C library before their turn, when a program is
  * bound as it starts. */
-static void *find(const char *name)
+static void *find_wrapper(const char *name)
 {
     const Elf64_Sym *symbols = cuvet ? table_of(cuvet, DT_SYMTAB) : NULL;
     const char *texts = cuvet ? table_of(cuvet, DT_STRTAB) : NULL;
@@ -119,10 +119,10 @@ static void *wrapper_of(const char *function)
     int length = snprintf(name, sizeof(name), "cuvet_entry_%s", function);
     if (length < 0 || (size_t)length >= sizeof(name))
         return NULL;
-    if (begins(function, "cublas") || begins(function, "cudnn"))
-        return find(function);
-    void *wrapper = find(name);
-    int *bound = wrapper ? find("cuvet_entry_bound") : NULL;
+    if (path_begins(function, "cublas") || path_begins(function, "cudnn"))
+        return find_wrapper(function);
+    void *wrapper = find_wrapper(name);
+    int *bound = wrapper ? find_wrapper("cuvet_entry_bound") : NULL;
     if (bound)
         *bound = 1;
     return bound ? wrapper : NULL;
@@ -133,7 +133,7 @@ uintptr_t la_symbind64(Elf64_Sym *symbol, unsigned index, uintptr_t *from, uintp
 {
     (void)index;
     *flags |= LA_SYMB_NOPLTENTER | LA_SYMB_NOPLTEXIT;
-    bool exchanged = (*from & CALLS) && (*to & IS_WRAPPED) && begins(name, "cu");
+    bool exchanged = (*from & CALLS) && (*to & IS_WRAPPED) && path_begins(name, "cu");
     void *wrapper = exchanged ? wrapper_of(name) : NULL;
     return wrapper ? (uintptr_t)wrapper : symbol->st_value;
 }

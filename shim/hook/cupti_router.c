@@ -93,7 +93,8 @@ static struct router {
 
 static HOT_TLS int64_t enter_ns; /* that ENTER of a timed launch took */
 
-static bool decode(const CUpti_CallbackData *data, enum launch_shape shape, struct launch *out)
+static bool decode_callback(const CUpti_CallbackData *data, enum launch_shape shape,
+                            struct launch *out)
 {
     bool whole = launch_decode(data->functionParams, shape, out);
     out->symbol = data->symbolName;
@@ -105,7 +106,7 @@ static bool decode(const CUpti_CallbackData *data, enum launch_shape shape, stru
 static void on_enter(CUpti_CallbackId cbid, const CUpti_CallbackData *data, uintptr_t kernel)
 {
     struct launch *launch = core_launch();
-    if (launch && decode(data, (enum launch_shape)apis[cbid].detail, launch) &&
+    if (launch && decode_callback(data, (enum launch_shape)apis[cbid].detail, launch) &&
         core_launch_enter(kernel))
         core_mark_passed(cbid);
 }
@@ -117,12 +118,12 @@ static void on_exit_of_launch(const CUpti_CallbackData *data, enum launch_shape 
     if (core_launch_open()) {
         core_launch_exit(result);
     } else {
-        decode(data, shape, &launch);
+        decode_callback(data, shape, &launch);
         core_launch_unread(&launch, result);
     }
 }
 
-static void on_counted(const CUpti_CallbackData *data, enum skip skip)
+static void count_callback(const CUpti_CallbackData *data, enum skip skip)
 {
     if (data->callbackSite == CUPTI_API_EXIT)
         core_launch_counted(skip, *(const CUresult *)data->functionReturnValue);
@@ -171,7 +172,7 @@ static void on_driver_api(CUpti_CallbackId cbid, const CUpti_CallbackData *data)
             on_exit_of_launch(data, (enum launch_shape)row.detail);
         break;
     case API_COUNTED:
-        on_counted(data, (enum skip)row.detail);
+        count_callback(data, (enum skip)row.detail);
         break;
     case API_GRAPH:
         graph_call_launch(data, row.detail == SHAPE_PLAIN_PTSZ);
@@ -245,7 +246,7 @@ APART static void on_passed_failed(CUpti_CallbackId cbid, const CUpti_CallbackDa
                                    CUresult result)
 {
     struct launch launch;
-    decode(data, (enum launch_shape)apis[cbid].detail, &launch);
+    decode_callback(data, (enum launch_shape)apis[cbid].detail, &launch);
     core_launch_refused(&launch, result);
 }
 

@@ -24,7 +24,7 @@ static const struct entry_row {
     int version, stream;
     enum entry_id id;
     void (*wrapper)(void);
-} rows[] = {
+} entry_rows[] = {
 #define ENTRY(symbol, name, version, stream)                                                       \
     {#name, version, STREAM_##stream, ENTRY_##symbol, cuvet_entry_##symbol},
 #include "hook/entry_apis.def"
@@ -58,11 +58,12 @@ APART void *entry_find(enum entry_id id)
 /* Which form of a name the driver gave: the one that it exports there. Where that is none, the
  * newest that a program of CUDA `version` gets, for its kind of default stream where there are two.
  */
-static const struct entry_row *row_of(const char *name, int version, bool per_thread, void *given)
+static const struct entry_row *wrapper_row(const char *name, int version, bool per_thread,
+                                           void *given)
 {
     const struct entry_row *best = NULL;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        const struct entry_row *row = &rows[i];
+    for (size_t i = 0; i < sizeof(entry_rows) / sizeof(*entry_rows); i++) {
+        const struct entry_row *row = &entry_rows[i];
         if (strcmp(row->name, name))
             continue;
         if (given == entry_real(row->id))
@@ -81,7 +82,7 @@ void *entry_substitute(const char *name, int version, bool per_thread, void *giv
     void *none = NULL, *wrapper;
     if (!atomic_load(&entry.allowed))
         return given;
-    const struct entry_row *row = row_of(name, version, per_thread, given);
+    const struct entry_row *row = wrapper_row(name, version, per_thread, given);
     if (!row)
         return given;
     atomic_compare_exchange_strong(&entry_table.real[row->id], &none, given);

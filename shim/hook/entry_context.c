@@ -56,7 +56,7 @@ ENTRY_WRAPPER(cuDevicePrimaryCtxRetain)(CUcontext *context, CUdevice device)
     return result;
 }
 
-static CUresult release(CUresult (*real)(CUdevice), CUdevice device)
+static CUresult release_primary(CUresult (*real)(CUdevice), CUdevice device)
 {
     bool known = device >= 0 && device < DEVICES && atomic_load(&primary[device].references) > 0;
     if (!real)
@@ -72,13 +72,13 @@ static CUresult release(CUresult (*real)(CUdevice), CUdevice device)
 ENTRY_WRAPPER(cuDevicePrimaryCtxRelease)(CUdevice device);
 ENTRY_WRAPPER(cuDevicePrimaryCtxRelease)(CUdevice device)
 {
-    return release(entry_real(ENTRY_cuDevicePrimaryCtxRelease), device);
+    return release_primary(entry_real(ENTRY_cuDevicePrimaryCtxRelease), device);
 }
 
 ENTRY_WRAPPER(cuDevicePrimaryCtxRelease_v2)(CUdevice device);
 ENTRY_WRAPPER(cuDevicePrimaryCtxRelease_v2)(CUdevice device)
 {
-    return release(entry_real(ENTRY_cuDevicePrimaryCtxRelease_v2), device);
+    return release_primary(entry_real(ENTRY_cuDevicePrimaryCtxRelease_v2), device);
 }
 
 static void reset(CUdevice device)

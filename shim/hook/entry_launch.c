@@ -2,7 +2,7 @@
  * entry_launch.c - wrappers of the driver functions that launch kernels and graphs.
  *
  * Most launches are of kernels that no entry names: the wrapper probes, calls the driver and tests
- * the result, and no more. All others go through begin() and end().
+ * the result, and no more. All others go through begin_entry() and end().
  */
 #include "base/clock.h"
 #include "hook/entry_table.h"
@@ -14,7 +14,7 @@ enum way {
     WAY_BEGUN,   /* the core has decided on it */
 };
 
-static bool decode(const void *params, enum launch_shape shape, struct launch *out)
+static bool decode_entry(const void *params, enum launch_shape shape, struct launch *out)
 {
     bool whole = launch_decode(params, shape, out);
     out->context = (const void *)(uintptr_t)entry_context();
@@ -22,14 +22,14 @@ static bool decode(const void *params, enum launch_shape shape, struct launch *o
 }
 
 /* `kernel`: core_probe's answer, which is not CORE_COUNTED. */
-APART static enum way begin(uintptr_t kernel, const void *params, enum launch_shape shape)
+APART static enum way begin_entry(uintptr_t kernel, const void *params, enum launch_shape shape)
 {
     struct core_shape numbers = launch_numbers(params, shape);
     if (kernel && core_passes(kernel, &numbers))
         return WAY_COUNTED;
     entry_init_finished();
     struct launch *launch = core_launch();
-    if (launch && decode(params, shape, launch) && core_launch_enter(kernel))
+    if (launch && decode_entry(params, shape, launch) && core_launch_enter(kernel))
         return WAY_COUNTED;
     return WAY_BEGUN;
 }
@@ -41,7 +41,7 @@ APART static enum way begin_timed(const void *handle, const void *params, enum l
     uintptr_t kernel = core_probe(handle, NULL);
     if (kernel)
         recent_launch(kernel, launch_raw_stream(params, shape));
-    enum way way = kernel & CORE_COUNTED ? WAY_COUNTED : begin(kernel, params, shape);
+    enum way way = kernel & CORE_COUNTED ? WAY_COUNTED : begin_entry(kernel, params, shape);
     int64_t spent = clock_ns() - start;
     if (way == WAY_COUNTED)
         core_timed(spent);
@@ -55,7 +55,7 @@ APART static void end(enum way way, const void *params, enum launch_shape shape,
         core_launch_exit(result);
         return;
     }
-    decode(params, shape, &launch);
+    decode_entry(params, shape, &launch);
     if (way == WAY_COUNTED)
         core_launch_refused(&launch, result);
     else
@@ -80,7 +80,7 @@ APART static void end(enum way way, const void *params, enum launch_shape shape,
             if (USUAL(kernel))                                                                     \
                 recent_launch(kernel, stream_of);                                                  \
             if (UNUSUAL(!(kernel & CORE_COUNTED)))                                                 \
-                way = begin(kernel, &pack, shape);                                                 \
+                way = begin_entry(kernel, &pack, shape);                                           \
         }                                                                                          \
         CUresult result = real args;                                                               \
         if (UNUSUAL(way != WAY_COUNTED) || UNUSUAL(result != CUDA_SUCCESS))                        \

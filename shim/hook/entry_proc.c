@@ -31,8 +31,8 @@ static bool is_newer(resolve_fn *resolve, const char *name, void *given, int ver
            (resolve(name, &known, CUDA_VERSION, flags, &status) || known != given);
 }
 
-static CUresult hand_out(resolve_fn *resolve, const char *name, void **given, int version,
-                         cuuint64_t flags, CUdriverProcAddressQueryResult *status)
+static CUresult hand_out_entry(resolve_fn *resolve, const char *name, void **given, int version,
+                               cuuint64_t flags, CUdriverProcAddressQueryResult *status)
 {
     CUresult result = resolve(name, given, version, flags, status);
     if (result || !name || !given || !*given || is_newer(resolve, name, *given, version, flags))
@@ -45,7 +45,7 @@ static CUresult hand_out(resolve_fn *resolve, const char *name, void **given, in
 ENTRY_WRAPPER(cuGetProcAddress)(const char *name, void **given, int version, cuuint64_t flags);
 ENTRY_WRAPPER(cuGetProcAddress)(const char *name, void **given, int version, cuuint64_t flags)
 {
-    return hand_out(resolve_first, name, given, version, flags, NULL);
+    return hand_out_entry(resolve_first, name, given, version, flags, NULL);
 }
 
 ENTRY_WRAPPER(cuGetProcAddress_v2)
@@ -55,7 +55,7 @@ ENTRY_WRAPPER(cuGetProcAddress_v2)
 (const char *name, void **given, int version, cuuint64_t flags,
  CUdriverProcAddressQueryResult *status)
 {
-    return hand_out(resolve_second, name, given, version, flags, status);
+    return hand_out_entry(resolve_second, name, given, version, flags, status);
 }
 
 /* Under the driver's own names, for programs that are linked with it. */

@@ -47,7 +47,7 @@ static bool decode_plain(const void *params, bool per_thread, struct launch *out
 }
 
 /* What a launch that is run again needs of them. */
-static void read_attributes(const CUlaunchConfig *config, struct launch *out)
+static void read_launch_attributes(const CUlaunchConfig *config, struct launch *out)
 {
     for (unsigned i = 0; config->attrs && i < config->numAttrs; i++) {
         const CUlaunchAttribute *attribute = &config->attrs[i];
@@ -75,7 +75,7 @@ static bool decode_config(const void *params, bool per_thread, struct launch *ou
     out->shared_bytes = config->sharedMemBytes;
     if (!set_shape(out, shape))
         return false;
-    read_attributes(config, out);
+    read_launch_attributes(config, out);
     out->params = p->kernelParams;
     if (!p->kernelParams)
         read_extra(p->extra, out);

@@ -15,7 +15,7 @@ static bool is_text(const char *image, size_t bytes)
     return at + 1 < bytes && (image[at] == '.' || !memcmp(image + at, "//", 2));
 }
 
-static char *copy(const char *text, size_t length, size_t *bytes)
+static char *copy_carried(const char *text, size_t length, size_t *bytes)
 {
     char *out = malloc(length + 1);
     if (!out)
@@ -29,7 +29,7 @@ static char *copy(const char *text, size_t length, size_t *bytes)
 /* Lines end with NUL in a cubin. */
 static char *copy_lines(const char *text, size_t length, size_t *bytes)
 {
-    char *out = copy(text, length, bytes);
+    char *out = copy_carried(text, length, bytes);
     for (size_t i = 0; out && i < length; i++) {
         if (!out[i])
             out[i] = '\n';
@@ -70,7 +70,7 @@ char *carried_text_of(const void *image, size_t image_bytes, size_t *bytes)
     if (!image)
         return NULL;
     if (is_text(image, image_bytes))
-        return copy(image, strnlen(image, image_bytes), bytes);
+        return copy_carried(image, strnlen(image, image_bytes), bytes);
     const Elf64_Shdr *section = find_section(image, image_bytes, debug_text);
     return section && section->sh_size
                ? copy_lines((const char *)image + section->sh_offset, section->sh_size, bytes)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* Whether [offset, offset + count) lies in the image. */
-static bool inside(const struct elf_sections *elf, uint64_t offset, uint64_t count)
+static bool inside_file(const struct elf_sections *elf, uint64_t offset, uint64_t count)
 {
     return offset <= elf->bytes && count <= elf->bytes - offset;
 }
@@ -13,7 +13,7 @@ bool elf_section_at(const struct elf_sections *elf, unsigned index, Elf64_Shdr *
     if (index >= elf->count)
         return false;
     memcpy(out, elf->image + elf->table + (uint64_t)index * sizeof(*out), sizeof(*out));
-    return out->sh_type == SHT_NOBITS || inside(elf, out->sh_offset, out->sh_size);
+    return out->sh_type == SHT_NOBITS || inside_file(elf, out->sh_offset, out->sh_size);
 }
 
 const char *elf_text_at(const struct elf_sections *elf, const Elf64_Shdr *texts, uint64_t offset)
@@ -39,6 +39,6 @@ bool elf_sections_open(struct elf_sections *elf, const void *image, size_t bytes
     elf->count = head.e_shnum;
     return !memcmp(head.e_ident, ELFMAG, SELFMAG) && head.e_ident[EI_CLASS] == ELFCLASS64 &&
            head.e_shentsize == sizeof(Elf64_Shdr) &&
-           inside(elf, elf->table, (uint64_t)elf->count * sizeof(Elf64_Shdr)) &&
+           inside_file(elf, elf->table, (uint64_t)elf->count * sizeof(Elf64_Shdr)) &&
            elf_section_at(elf, head.e_shstrndx, &elf->names) && elf->names.sh_type != SHT_NOBITS;
 }

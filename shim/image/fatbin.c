@@ -59,7 +59,7 @@ static bool is_bound(const struct entry *entry)
 }
 
 /* How well the device runs the entry; 0: not at all. */
-static unsigned fit(const struct entry *entry, unsigned arch)
+static unsigned entry_fit(const struct entry *entry, unsigned arch)
 {
     bool same = entry->arch == arch, any = arch == FATBIN_NO_DEVICE;
     bool same_major = entry->arch / 10 == arch / 10;
@@ -85,10 +85,10 @@ struct choice {
     bool newer;
 };
 
-static void consider(struct choice *choice, const uint8_t *at, const struct entry *entry)
+static void consider_entry(struct choice *choice, const uint8_t *at, const struct entry *entry)
 {
     struct chosen *best = entry->kind == KIND_PTX ? &choice->ptx : &choice->cubin;
-    unsigned good = fit(entry, choice->arch);
+    unsigned good = entry_fit(entry, choice->arch);
     if (entry->kind != KIND_PTX && entry->kind != KIND_CUBIN)
         return;
     if (good > best->fit)
@@ -97,7 +97,7 @@ static void consider(struct choice *choice, const uint8_t *at, const struct entr
 }
 
 /* False: it is no fatbin. */
-static bool choose(const void *fatbin, size_t bytes, unsigned arch, struct choice *out)
+static bool choose_image(const void *fatbin, size_t bytes, unsigned arch, struct choice *out)
 {
     struct header header;
     struct entry entry;
@@ -115,7 +115,7 @@ static bool choose(const void *fatbin, size_t bytes, unsigned arch, struct choic
         if (entry.header_bytes < sizeof(entry) || entry.header_bytes > room ||
             entry.payload_bytes > room - entry.header_bytes)
             break;
-        consider(out, at, &entry);
+        consider_entry(out, at, &entry);
         at += entry.header_bytes + entry.payload_bytes;
     }
     return true;
@@ -125,7 +125,7 @@ void *fatbin_cut(const void *fatbin, size_t bytes, unsigned arch, size_t *out_by
 {
     struct header header;
     struct choice choice;
-    if (!choose(fatbin, bytes, arch, &choice))
+    if (!choose_image(fatbin, bytes, arch, &choice))
         return NULL;
     const struct chosen *cubin = &choice.cubin, *ptx = &choice.ptx;
     memcpy(&header, fatbin, sizeof(header));
@@ -143,7 +143,7 @@ void *fatbin_cut(const void *fatbin, size_t bytes, unsigned arch, size_t *out_by
     return out;
 }
 
-static struct fatbin_part part_of(const struct chosen *chosen)
+static struct fatbin_part chosen_part(const struct chosen *chosen)
 {
     const struct entry *entry = &chosen->entry;
     if (!chosen->at)
@@ -167,11 +167,12 @@ static struct fatbin_part part_of(const struct chosen *chosen)
 void fatbin_find(const void *fatbin, size_t bytes, unsigned arch, struct fatbin_parts *out)
 {
     struct choice choice;
-    choose(fatbin, bytes, arch, &choice);
-    *out = (struct fatbin_parts){part_of(&choice.cubin), part_of(&choice.ptx), choice.newer};
+    choose_image(fatbin, bytes, arch, &choice);
+    *out =
+        (struct fatbin_parts){chosen_part(&choice.cubin), chosen_part(&choice.ptx), choice.newer};
 }
 
-static bool unpack(const struct fatbin_part *part, char *out)
+static bool unpack_part(const struct fatbin_part *part, char *out)
 {
     switch (part->packing) {
     case FATBIN_ZSTD:
@@ -190,7 +191,7 @@ void *fatbin_unpack(const struct fatbin_part *part, size_t most, size_t *bytes)
     most = most < INT32_MAX ? most : INT32_MAX;
     bool fits = part->at && part->bytes <= most && part->plain_bytes <= most;
     char *out = fits ? malloc(part->plain_bytes + 1) : NULL;
-    if (!out || !unpack(part, out)) {
+    if (!out || !unpack_part(part, out)) {
         free(out);
         return NULL;
     }

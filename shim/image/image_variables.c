@@ -8,7 +8,7 @@
 
 enum { CODE_MOST = 1 << 28 };
 
-static bool add(struct image_variables *out, const struct image_variable *variable)
+static bool add_found_variable(struct image_variables *out, const struct image_variable *variable)
 {
     /* Room grows by doubling: a full list has a power of two. */
     if (!(out->count & (out->count - 1))) {
@@ -71,7 +71,7 @@ static bool add_symbol(struct image_variables *out, const struct elf_sections *e
         variable.initial = elf->image + section.sh_offset + symbol->st_value;
     variable.linked =
         is_linked(elf, symbol->st_shndx, symbol->st_value, symbol->st_value + symbol->st_size);
-    return add(out, &variable);
+    return add_found_variable(out, &variable);
 }
 
 static bool read_code(struct image_variables *out, const void *image, size_t bytes)
@@ -96,7 +96,7 @@ static bool read_code(struct image_variables *out, const void *image, size_t byt
 
 /* ---- PTX ---- */
 
-static bool read_text(struct image_variables *out, const char *text, size_t length)
+static bool read_variable_text(struct image_variables *out, const char *text, size_t length)
 {
     struct error err = {{0}};
     if (ptx_read(text, length, "image", &out->ptx, &err)) {
@@ -111,7 +111,7 @@ static bool read_text(struct image_variables *out, const char *text, size_t leng
                                                 .linked = from->relocation_count > 0};
         bool has_place = from->space == PTX_GLOBAL || from->space == PTX_CONST;
         if (has_place && !from->is_extern && from->bytes && *from->name != '$' &&
-            !add(out, &variable))
+            !add_found_variable(out, &variable))
             return false;
     }
     return true;
@@ -129,7 +129,8 @@ static bool read_fatbin(struct image_variables *out, const void *fatbin, size_t 
     out->code = part->at ? fatbin_unpack(part, CODE_MOST, &count) : NULL;
     if (!out->code)
         return false;
-    return parts.code.at ? read_code(out, out->code, count) : read_text(out, out->code, count);
+    return parts.code.at ? read_code(out, out->code, count)
+                         : read_variable_text(out, out->code, count);
 }
 
 bool image_variables_read(struct image_variables *out, const void *image, size_t bytes,
@@ -139,8 +140,9 @@ bool image_variables_read(struct image_variables *out, const void *image, size_t
     *out = (struct image_variables){0};
     const void *fatbin = bytes >= 16 ? fatbin_at(image, &whole) : NULL;
     bool read = fatbin ? read_fatbin(out, fatbin, bytes, arch)
-                : bytes >= 4 && !memcmp(image, ELFMAG, SELFMAG) ? read_code(out, image, bytes)
-                                                                : read_text(out, image, bytes);
+                : bytes >= 4 && !memcmp(image, ELFMAG, SELFMAG)
+                    ? read_code(out, image, bytes)
+                    : read_variable_text(out, image, bytes);
     if (!read)
         image_variables_release(out);
     return read;

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "call/blas_kernel.h"
 
-static const char *file_name(const char *path)
+static const char *vendor_file_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
@@ -21,7 +21,7 @@ static const char *by_file(const char *path)
         {"libcusolver", "cuSOLVER"}, {"libcurand", "cuRAND"},         {"libcutensor", "cuTENSOR"},
         {"libnccl", "NCCL"},         {"libnvshmem", "NVSHMEM"},       {"libnpp", "NPP"},
         {"libnvjpeg", "nvJPEG"},     {"libnvinfer", "TensorRT"}};
-    const char *name = file_name(path);
+    const char *name = vendor_file_name(path);
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         if (!strncmp(name, rows[i].begins, strlen(rows[i].begins)))
             return rows[i].library;
@@ -53,6 +53,6 @@ const char *vendor_library(const char *path, const char *symbol)
 const char *vendor_version(const char *path)
 {
     static const char mark[] = ".so.";
-    const char *at = strstr(file_name(path), mark);
+    const char *at = strstr(vendor_file_name(path), mark);
     return at && at[sizeof(mark) - 1] ? at + sizeof(mark) - 1 : NULL;
 }

@@ -79,7 +79,7 @@ static void skip_all(struct collector *collector, struct side *side, enum skip s
     }
 }
 
-static void give_up(struct collector *collector, struct side *side, const char *sentence)
+static void abandon_side(struct collector *collector, struct side *side, const char *sentence)
 {
     enum side_state ready = SIDE_READY;
     if (atomic_compare_exchange_strong(&side->state, &ready, SIDE_BROKEN))
@@ -105,7 +105,7 @@ static bool step_lane(struct collector *collector, struct side *side, struct lan
         return true;
     case REPLAY_PIECE_DONE:
         if (replay_next(side, lane, &err))
-            give_up(collector, side, err.text);
+            abandon_side(collector, side, err.text);
         return true;
     }
     return false;
@@ -172,7 +172,7 @@ static void skip_for_driver(struct collector *collector, struct side *side, stru
 }
 
 /* What the reference's call has to take from the copies, once. */
-static enum skip read_values(struct check *check, struct error *why)
+static enum skip read_sealed_values(struct check *check, struct error *why)
 {
     if (check->reference || !check->binding.values)
         return SKIP_NONE;
@@ -206,7 +206,7 @@ static void add_if_waiting(struct collector *collector, struct side *side, struc
         end_missed(collector, side, check);
         return;
     }
-    enum skip skip = read_values(check, &err);
+    enum skip skip = read_sealed_values(check, &err);
     if (skip) {
         ending_warn(&collector->ending, check, skip, err.text);
         ending_skip(&collector->ending, side, check, skip);
@@ -270,7 +270,7 @@ static void check_context(struct collector *collector, struct side *side)
     note_progress(side);
     result = cuda.cuStreamQuery(side->stream);
     if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY)
-        give_up(collector, side, cuda_error_name(result));
+        abandon_side(collector, side, cuda_error_name(result));
 }
 
 /* Wide variants are left for their first use: only f64 needs them. After a failure so are all that
@@ -327,7 +327,7 @@ static bool step_side(struct collector *collector, struct side *side, bool *move
         (!pending && !due && !lifts && !probes && !chore))
         return false;
     if (!make_current(collector, side)) {
-        give_up(collector, side, "its context cannot be made current");
+        abandon_side(collector, side, "its context cannot be made current");
         return false;
     }
     if (probes)
@@ -418,7 +418,7 @@ static void report_fault(struct side *side, void *user)
         collector->settings.sink->api_failed(collector->settings.sink->user, &error);
 }
 
-static void *run(void *user)
+static void *run_collector(void *user)
 {
     struct collector *collector = user;
     own_thread.work = OWN_WORK;
@@ -469,9 +469,9 @@ static void give_up_wanted(struct side *side, void *user)
 }
 
 /* Without a thread nothing is checked in this context; the next one tries again. */
-static void begin(struct collector *collector)
+static void start_collector(struct collector *collector)
 {
-    int result = thread_start(&collector->thread, 0, run, collector);
+    int result = thread_start(&collector->thread, 0, run_collector, collector);
     if (!result) {
         atomic_store(&collector->running, true);
         return;
@@ -487,7 +487,7 @@ void collector_wake(struct collector *collector)
     if (!atomic_load(&collector->sleeping) || !atomic_exchange(&collector->sleeping, false))
         return;
     if (!atomic_exchange(&collector->begun, true))
-        begin(collector);
+        start_collector(collector);
     else
         sem_post(&collector->wake);
 }

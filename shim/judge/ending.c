@@ -13,14 +13,14 @@
 #include "copy/touch.h"
 #include "bind/param_pointers.h"
 
-static void settle(struct ending *ending, struct check *check)
+static void settle_check(struct ending *ending, struct check *check)
 {
     ledger_settle(ending->sink, &check->account, check->kernel, check->arena_bytes, clock_ns(),
                   &check->cost);
 }
 
 /* The arena's range is returned first: afterwards the slot may be another's. */
-static void release(struct side *side, struct check *check)
+static void release_check(struct side *side, struct check *check)
 {
     if (check->begin < check->end)
         side_reclaim(side, check);
@@ -29,9 +29,9 @@ static void release(struct side *side, struct check *check)
 
 void ending_skip(struct ending *ending, struct side *side, struct check *check, enum skip skip)
 {
-    settle(ending, check);
+    settle_check(ending, check);
     ledger_skip(ending->sink, check_spec(check), skip);
-    release(side, check);
+    release_check(side, check);
 }
 
 void ending_warn(struct ending *ending, const struct check *check, enum skip skip,
@@ -44,7 +44,7 @@ void ending_warn(struct ending *ending, const struct check *check, enum skip ski
 }
 
 /* What is known of the check without its judges. */
-static struct check_report describe(const struct side *side, const struct lane *lane)
+static struct check_report describe_check(const struct side *side, const struct lane *lane)
 {
     struct check *check = lane->check;
     struct check_report report = {
@@ -80,8 +80,8 @@ static void name_vendor(struct bundle_source *source, const struct image *image,
 }
 
 /* The report goes out, with what a bundle would be made of. */
-static void hand_out(struct ending *ending, struct side *side, struct lane *lane,
-                     struct check_report *report)
+static void hand_out_report(struct ending *ending, struct side *side, struct lane *lane,
+                            struct check_report *report)
 {
     struct check *check = lane->check;
     struct replay_source replay = {.side = side, .lane = lane, .check = check};
@@ -137,7 +137,7 @@ void ending_judge(struct ending *ending, struct side *side, struct lane *lane)
     check->cost.reference =
         lane->numbers.busy + (lane->digested || lane->items ? digest_busy(lane) : 0);
     struct error why = {{0}};
-    struct check_report report = describe(side, lane);
+    struct check_report report = describe_check(side, lane);
     const struct judged of = {&ending->judges, side, lane};
     /* What breaks a rule is a finding, also where an index leads the reference nowhere. */
     judges_report(&of, JUDGE_RULES, &report);
@@ -148,9 +148,9 @@ void ending_judge(struct ending *ending, struct side *side, struct lane *lane)
         ending_skip(ending, side, check, skip);
         return;
     }
-    settle(ending, check);
+    settle_check(ending, check);
     judges_report(&of, JUDGE_RESULTS, &report);
-    hand_out(ending, side, lane, &report);
+    hand_out_report(ending, side, lane, &report);
     lane->check = NULL;
-    release(side, check);
+    release_check(side, check);
 }

@@ -377,8 +377,8 @@ static bool same_bytes(const struct image *a, const struct image *b)
 }
 
 /* Lock held. */
-static struct image *find(const struct images *images, const struct image_query *query,
-                          const char **reason)
+static struct image *find_image(const struct images *images, const struct image_query *query,
+                                const char **reason)
 {
     struct image *found = NULL;
     bool several = false;
@@ -404,7 +404,7 @@ static struct image *find(const struct images *images, const struct image_query 
 }
 
 /* Of all that was loaded; 0: only a part of it is left. Lock held. */
-static uint64_t hash_of(struct image *image)
+static uint64_t image_hash(struct image *image)
 {
     const void *from = image->source ? image->source : image->data;
     if (!image->hash && (image->source || !image->cut))
@@ -418,8 +418,8 @@ uint64_t images_hash(struct images *images, const struct image_query *query)
     if (!images)
         return 0;
     pthread_mutex_lock(&images->lock);
-    struct image *found = find(images, query, &reason);
-    uint64_t hash = found ? hash_of(found) : 0;
+    struct image *found = find_image(images, query, &reason);
+    uint64_t hash = found ? image_hash(found) : 0;
     pthread_mutex_unlock(&images->lock);
     return hash;
 }
@@ -442,7 +442,7 @@ static bool cut(struct images *images, struct image *image, unsigned arch, const
     if (!data)
         return false;
     if (!image->source)
-        hash_of(image);
+        image_hash(image);
     images->total += bytes - before;
     free(image->data);
     image->data = data;
@@ -461,7 +461,7 @@ const struct image *images_hold(struct images *images, const struct image_query 
         return NULL;
     }
     pthread_mutex_lock(&images->lock);
-    struct image *found = find(images, query, reason);
+    struct image *found = find_image(images, query, reason);
     if (found && found->fatbin && !found->cut && !cut(images, found, query->arch, reason))
         found = NULL;
     if (found)
@@ -474,7 +474,7 @@ uint64_t images_fatbin(struct images *images, const struct image_query *query)
 {
     const char *reason;
     pthread_mutex_lock(&images->lock);
-    const struct image *found = find(images, query, &reason);
+    const struct image *found = find_image(images, query, &reason);
     uint64_t load = found && found->fatbin ? found->loaded : 0;
     pthread_mutex_unlock(&images->lock);
     return load;

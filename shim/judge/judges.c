@@ -112,7 +112,7 @@ static const struct judge {
     enum status (*enqueue)(struct side *side, struct lane *lane, struct error *err);
     /* Fills a field of the report; a finding sets report->verdict. */
     void (*report)(const struct judged *of, struct check_report *report);
-} table[] = {
+} judge_table[] = {
     {JUDGE_RULES, state_wanted, state_fetch, report_rules},
     {JUDGE_RESULTS, NULL, touch_start,
      NULL}, /* the judges below read what it makes of the copies */
@@ -122,13 +122,13 @@ static const struct judge {
     {JUDGE_RESULTS, NULL, NULL, report_errors}, /* of a match: it comes last */
 };
 
-enum { JUDGES = sizeof(table) / sizeof(*table) };
+enum { JUDGES = sizeof(judge_table) / sizeof(*judge_table) };
 
 bool judges_want_order(const struct check *check)
 {
     bool wanted = false;
     for (int i = 0; i < JUDGES && !wanted; i++)
-        wanted = table[i].wants_order && table[i].wants_order(check);
+        wanted = judge_table[i].wants_order && judge_table[i].wants_order(check);
     return wanted;
 }
 
@@ -136,8 +136,8 @@ enum status judges_enqueue(struct side *side, struct lane *lane, struct error *e
 {
     enum status status = STATUS_OK;
     for (int i = 0; i < JUDGES && !status; i++) {
-        if (table[i].enqueue)
-            status = table[i].enqueue(side, lane, err);
+        if (judge_table[i].enqueue)
+            status = judge_table[i].enqueue(side, lane, err);
     }
     return status;
 }
@@ -145,7 +145,7 @@ enum status judges_enqueue(struct side *side, struct lane *lane, struct error *e
 void judges_report(const struct judged *of, enum judge_phase phase, struct check_report *report)
 {
     for (int i = 0; i < JUDGES; i++) {
-        if (table[i].phase == phase && table[i].report)
-            table[i].report(of, report);
+        if (judge_table[i].phase == phase && judge_table[i].report)
+            judge_table[i].report(of, report);
     }
 }

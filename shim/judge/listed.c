@@ -16,23 +16,23 @@ struct reader {
 };
 
 /* The launch's number of the address that has number `t` in the check. */
-static int64_t number_of(const struct binding *binding, int list, int64_t t)
+static int64_t listed_number(const struct binding *binding, int list, int64_t t)
 {
     return binding_gathers(binding, list) ? subset_item(&binding->subset, t) : t;
 }
 
-static enum skip refuse(struct reader *reader, int array, int64_t t, uint64_t address)
+static enum skip refuse_address(struct reader *reader, int array, int64_t t, uint64_t address)
 {
     const struct binding *binding = &reader->check->binding;
     int list = bound_ids(&binding->array[array]);
     error_prefix(reader->why, "'%s': address %lld of %lld, 0x%llx", binding->array[array].name,
-                 (long long)number_of(binding, list, t), (long long)binding->array[list].dim[0],
+                 (long long)listed_number(binding, list, t), (long long)binding->array[list].dim[0],
                  (unsigned long long)address);
     return SKIP_ADDRESS;
 }
 
 /* Handles address number `t` of the check. */
-static enum skip read_address(struct reader *reader, int array, int64_t t, uint64_t address)
+static enum skip read_listed(struct reader *reader, int array, int64_t t, uint64_t address)
 {
     const struct bound_array *bound = &reader->check->binding.array[array];
     struct ranges *ranges = &reader->side->ranges;
@@ -43,19 +43,19 @@ static enum skip read_address(struct reader *reader, int array, int64_t t, uint6
         error_set(reader->why, STATUS_FULL,
                   "the addresses lead to more than %d allocations, which is the most for a check",
                   SNAPSHOT_RANGES);
-        return refuse(reader, array, t, address);
+        return refuse_address(reader, array, t, address);
     }
     if (!address || address % align) {
         if (address)
             error_set(reader->why, STATUS_INVALID, "it is no multiple of %u bytes", align);
         else
             error_set(reader->why, STATUS_INVALID, "it is null");
-        return refuse(reader, array, t, address);
+        return refuse_address(reader, array, t, address);
     }
     enum ranges_answer answer =
         ranges_add(ranges, address, bound->rows.reach, reader->side->device, reader->why);
     reader->replaced |= answer == RANGES_REPLACED;
-    return answer == RANGES_REFUSED ? refuse(reader, array, t, address) : SKIP_NONE;
+    return answer == RANGES_REFUSED ? refuse_address(reader, array, t, address) : SKIP_NONE;
 }
 
 static enum skip read_array(struct reader *reader, int array)
@@ -76,7 +76,7 @@ static enum skip read_array(struct reader *reader, int array)
             return SKIP_DRIVER;
         }
         for (int64_t i = 0; !skip && i < part; i++)
-            skip = read_address(reader, array, first + i, address[i]);
+            skip = read_listed(reader, array, first + i, address[i]);
     }
     return skip;
 }
@@ -109,7 +109,7 @@ struct entry {
     int64_t t;
 };
 
-static int by_address(const void *a, const void *b)
+static int compare_addresses(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
     if (x->address != y->address)
@@ -122,15 +122,16 @@ static enum skip find_equal(const struct check *check, int array, struct entry *
 {
     const struct binding *binding = &check->binding;
     int list = bound_ids(&binding->array[array]);
-    qsort(entry, (size_t)count, sizeof *entry, by_address);
+    qsort(entry, (size_t)count, sizeof *entry, compare_addresses);
     for (int64_t i = 1; i < count; i++) {
         if (entry[i].address != entry[i - 1].address)
             continue;
         error_set(why, STATUS_INVALID,
                   "'%s' is written, and its addresses %lld and %lld of %lld are one, 0x%llx; "
                   "expected memory of its own for each",
-                  binding->array[array].name, (long long)number_of(binding, list, entry[i - 1].t),
-                  (long long)number_of(binding, list, entry[i].t),
+                  binding->array[array].name,
+                  (long long)listed_number(binding, list, entry[i - 1].t),
+                  (long long)listed_number(binding, list, entry[i].t),
                   (long long)binding->array[list].dim[0], (unsigned long long)entry[i].address);
         return SKIP_SHAPE;
     }

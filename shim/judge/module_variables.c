@@ -53,8 +53,8 @@ uint64_t module_unloads(void)
     return atomic_load_explicit(&unloads.count, memory_order_relaxed);
 }
 
-static CUresult find(const struct kernel_home *home, const char *name, CUdeviceptr *address,
-                     size_t *bytes)
+static CUresult look_up_variable(const struct kernel_home *home, const char *name,
+                                 CUdeviceptr *address, size_t *bytes)
 {
     if (home->module && cuda.cuModuleGetGlobal)
         return cuda.cuModuleGetGlobal(address, bytes, (CUmodule)(uintptr_t)home->module, name);
@@ -80,7 +80,8 @@ static const char *begin_copy(struct side *side, const struct check *check, stru
         return linked;
     if (lookup->at + variable->bytes > MODULE_VARIABLES_BYTES)
         return too_long;
-    if (find(&check->home, variable->name, &address, &bytes) || bytes != variable->bytes)
+    if (look_up_variable(&check->home, variable->name, &address, &bytes) ||
+        bytes != variable->bytes)
         return not_found;
     if (is_managed(address))
         return managed;
@@ -106,7 +107,7 @@ static bool look_up(struct side *side, const struct check *check, struct lookup 
     return there;
 }
 
-static void take(struct module_variables *out, const struct lookup *lookup)
+static void take_variable(struct module_variables *out, const struct lookup *lookup)
 {
     const struct image_variable *variable = lookup->variable;
     const uint8_t *value = lookup->why ? NULL : out->value + lookup->at;
@@ -118,7 +119,8 @@ static void take(struct module_variables *out, const struct lookup *lookup)
         (struct bundle_variable){variable->name, variable->bytes, value, lookup->why};
 }
 
-static void read_all(struct module_variables *out, struct side *side, const struct check *check)
+static void copy_variables(struct module_variables *out, struct side *side,
+                           const struct check *check)
 {
     struct lookup lookup[MODULE_VARIABLES];
     size_t bytes;
@@ -133,7 +135,7 @@ static void read_all(struct module_variables *out, struct side *side, const stru
     for (size_t i = 0; i < count; i++) {
         if (there && !copied && !lookup[i].why)
             lookup[i].why = failed;
-        take(out, &lookup[i]);
+        take_variable(out, &lookup[i]);
     }
 }
 
@@ -156,7 +158,7 @@ struct module_variables *module_variables_read(struct side *side, const struct c
         module_variables_free(out);
         return NULL;
     }
-    read_all(out, side, check);
+    copy_variables(out, side, check);
     return out;
 }
 

@@ -126,8 +126,8 @@ static uint32_t blocks_wanted(const struct check *check)
     return (uint32_t)(blocks < most ? blocks : most);
 }
 
-static void add_call(struct side *side, struct ref_batch *launch, struct ref_call *calls,
-                     struct lane *lane, const struct ref_call *call, uint32_t blocks)
+static void add_ref_call(struct side *side, struct ref_batch *launch, struct ref_call *calls,
+                         struct lane *lane, const struct ref_call *call, uint32_t blocks)
 {
     struct ref_call *own = ref_batch_add(launch, calls, call, blocks);
     lane->sequence = atomic_fetch_add(&side->sequence, 1);
@@ -140,9 +140,9 @@ static void add_call(struct side *side, struct ref_batch *launch, struct ref_cal
 
 /* With several calls `calls` is pinned, and unchanged until the kernel has written its verdicts;
  * `there` is their place on the device. */
-static enum status launch(struct side *side, const struct side_reference *reference,
-                          struct ref_batch *batch, const struct ref_call *calls, CUdeviceptr there,
-                          struct error *err)
+static enum status launch_reference(struct side *side, const struct side_reference *reference,
+                                    struct ref_batch *batch, const struct ref_call *calls,
+                                    CUdeviceptr there, struct error *err)
 {
     void *params[] = {batch};
     uint64_t bytes = ref_batch_close(batch, calls, there);
@@ -180,10 +180,10 @@ static enum status launch_pieces(struct side *side, struct lane *lanes, int coun
         fill_tensors(check, &call);
         call.piece = lanes[i].piece;
         call.pieces = lanes[i].pieces;
-        add_call(side, &batch, lanes->calls, &lanes[i], &call,
-                 ref_batch_share(blocks_wanted(check), all, most_blocks(reference)));
+        add_ref_call(side, &batch, lanes->calls, &lanes[i], &call,
+                     ref_batch_share(blocks_wanted(check), all, most_blocks(reference)));
     }
-    return launch(side, reference, &batch, lanes->calls, lanes->calls_device, err);
+    return launch_reference(side, reference, &batch, lanes->calls, lanes->calls_device, err);
 }
 
 enum status replay_prepare(struct side *side, struct check *check, struct error *err)
@@ -223,8 +223,8 @@ void replay_call(const struct check *check, struct ref_call *call)
 }
 
 /* What runs before the reference is enqueued; the lane is the check's. */
-static enum status begin(struct side *side, struct lane *lane, struct check *check, double share,
-                         struct error *err)
+static enum status begin_replay(struct side *side, struct lane *lane, struct check *check,
+                                double share, struct error *err)
 {
     lane->check = check;
     lane->share = share;
@@ -243,8 +243,8 @@ enum status replay_start(struct side *side, struct batch *batch, struct check *c
     for (int i = 0; i < count; i++)
         bytes += checks[i]->arena_bytes;
     for (int i = 0; !status && i < count; i++)
-        status = begin(side, &batch->lane[i], checks[i],
-                       bytes ? (double)checks[i]->arena_bytes / (double)bytes : 1, err);
+        status = begin_replay(side, &batch->lane[i], checks[i],
+                              bytes ? (double)checks[i]->arena_bytes / (double)bytes : 1, err);
     if (!status)
         status = launch_pieces(side, batch->lane, count, err);
     for (int i = 0; status && i < count; i++)
@@ -399,9 +399,9 @@ static enum status store_window(const struct replay_source *source, int tensor, 
         status = side_lift_launch(side, source->lane, source->check, &call, &err);
         return status ? status : fetch(side, side->staging, (size_t)count * sizeof(double));
     }
-    add_call(side, &batch, &one, source->lane, &call, blocks_wanted(source->check));
+    add_ref_call(side, &batch, &one, source->lane, &call, blocks_wanted(source->check));
     if (!status)
-        status = launch(side, source->check->reference, &batch, &one, 0, &err);
+        status = launch_reference(side, source->check->reference, &batch, &one, 0, &err);
     return status ? status : fetch(side, side->staging, (size_t)count * sizeof(double));
 }
 

@@ -26,7 +26,7 @@ static void read_decision(struct side *side, struct check *check)
 #define SEAL_MASK (((uint64_t)1 << SEAL_BITS) - 1)
 
 /* A word of the seal, if it is this check's. */
-static bool read_word(const uint64_t *word, const struct check *check, uint64_t *value)
+static bool read_seal_word(const uint64_t *word, const struct check *check, uint64_t *value)
 {
     const uint64_t now = __atomic_load_n(word, __ATOMIC_ACQUIRE);
     *value = now & SEAL_MASK;
@@ -47,12 +47,13 @@ static bool read_copies(const struct side *side, struct check *check)
     const struct snapshot_seal *seal = &side->seal[check->slot];
     uint64_t begin, end, started, stopped, missed;
     if (__atomic_load_n(&seal->sequence, __ATOMIC_ACQUIRE) != check->sequence ||
-        !read_word(&seal->begin, check, &begin) || !read_word(&seal->end, check, &end) ||
-        !read_word(&seal->started, check, &started) || !read_word(&seal->stopped, check, &stopped))
+        !read_seal_word(&seal->begin, check, &begin) || !read_seal_word(&seal->end, check, &end) ||
+        !read_seal_word(&seal->started, check, &started) ||
+        !read_seal_word(&seal->stopped, check, &stopped))
         return false;
     check->cost.copy = (stopped - started) & SEAL_MASK; /* a probe that selects its launch is part
                                                          * of the copy */
-    check->missed = read_word(&seal->missed, check, &missed);
+    check->missed = read_seal_word(&seal->missed, check, &missed);
     memcpy(check->value, seal->value, sizeof check->value);
     if (begin == end)
         return true;

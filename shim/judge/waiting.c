@@ -7,19 +7,19 @@ void waiting_clear(struct waiting *waiting)
     waiting->overflow = false;
 }
 
-static bool fits(const struct group *group, const struct check *check)
+static bool group_fits(const struct group *group, const struct check *check)
 {
     return group->count < REF_BATCH && group->bytes + check->arena_bytes <= WAITING_BYTES;
 }
 
 /* The group that the check fits into, or NULL. A group that it does not fit into is closed. */
-static struct group *find(struct waiting *waiting, const struct check *check)
+static struct group *find_group(struct waiting *waiting, const struct check *check)
 {
     for (int i = 0; i < waiting->groups; i++) {
         struct group *group = &waiting->group[i];
         if (group->full || group->reference != check->reference)
             continue;
-        if (fits(group, check))
+        if (group_fits(group, check))
             return group;
         group->full = true;
     }
@@ -41,7 +41,7 @@ static struct group *take_place(struct waiting *waiting, const struct check *che
 
 void waiting_add(struct waiting *waiting, struct check *check, bool alone)
 {
-    struct group *group = alone ? NULL : find(waiting, check);
+    struct group *group = alone ? NULL : find_group(waiting, check);
     waiting->checks++;
     if (!group && waiting->groups == WAITING_GROUPS) {
         waiting->overflow = true;

@@ -165,7 +165,7 @@ static bool parse_integer_words(const char *text, struct type *out)
     return true;
 }
 
-static bool find_name(const char *text, size_t length, bool vector, enum dtype *out)
+static bool find_dtype_name(const char *text, size_t length, bool vector, enum dtype *out)
 {
     for (int i = DTYPE_F64; i < DTYPE_COUNT && !vector; i++) {
         if (strlen(dtypes[i].text) == length && memcmp(dtypes[i].text, text, length) == 0) {
@@ -209,11 +209,11 @@ bool type_parse(const char *text, struct type *out)
     if (length == 0)
         return false;
     out->lanes = 1;
-    if (find_name(text, length, false, &out->dtype) || parse_integer_words(text, out) ||
+    if (find_dtype_name(text, length, false, &out->dtype) || parse_integer_words(text, out) ||
         parse_own_vector(text, out))
         return true;
     char last = text[length - 1];
-    if (last < '2' || last > '4' || !find_name(text, length - 1, true, &out->dtype))
+    if (last < '2' || last > '4' || !find_dtype_name(text, length - 1, true, &out->dtype))
         return false;
     out->lanes = (unsigned)(last - '0');
     return true;

@@ -23,7 +23,7 @@ static const struct operator
     enum op op;
     int precedence;
 }
-operators[] = {
+expr_operators[] = {
     /* longer spellings first */
     {"||", OP_OR, 1}, {"&&", OP_AND, 2}, {"==", OP_EQ, 3}, {"!=", OP_NE, 3}, {"<=", OP_LE, 4},
     {">=", OP_GE, 4}, {"<", OP_LT, 4},   {">", OP_GT, 4},  {"+", OP_ADD, 5}, {"-", OP_SUB, 5},
@@ -54,15 +54,15 @@ struct compiler {
     bool real;
 };
 
-static enum status parse_binary(struct compiler *c, int least);
+static enum status parse_expr_binary(struct compiler *c, int least);
 
-static void skip_space(struct compiler *c)
+static void skip_expr_space(struct compiler *c)
 {
     while (isspace((unsigned char)*c->at))
         c->at++;
 }
 
-static enum status fail(struct compiler *c, const char *sentence)
+static enum status fail_expr(struct compiler *c, const char *sentence)
 {
     if (!*c->at)
         return error_set(c->err, STATUS_INVALID, "at the end: %s", sentence);
@@ -71,17 +71,17 @@ static enum status fail(struct compiler *c, const char *sentence)
                      sentence);
 }
 
-static enum status emit(struct compiler *c, struct instruction instruction, int growth)
+static enum status emit_instruction(struct compiler *c, struct instruction instruction, int growth)
 {
     c->depth += growth;
     if (c->count == EXPR_OPS || c->depth > EXPR_DEPTH)
-        return fail(c, "the expression is too long");
+        return fail_expr(c, "the expression is too long");
     c->code[c->count++] = instruction;
     return STATUS_OK;
 }
 
 /* "1.5", "2e-3", "0x1f". */
-static enum status parse_real(struct compiler *c)
+static enum status parse_expr_real(struct compiler *c)
 {
     char text[40];
     size_t length = 0;
@@ -98,12 +98,12 @@ static enum status parse_real(struct compiler *c)
     if (hexadecimal && number_integer(text, &number.number))
         number.real = (double)number.number;
     else if (!number_real(text, &number.real))
-        return fail(c, "not a number");
+        return fail_expr(c, "not a number");
     c->at += length;
-    return emit(c, number, 1);
+    return emit_instruction(c, number, 1);
 }
 
-static enum status parse_number(struct compiler *c)
+static enum status parse_expr_number(struct compiler *c)
 {
     char text[32];
     size_t length = 0;
@@ -113,87 +113,90 @@ static enum status parse_number(struct compiler *c)
     text[length] = '\0';
     int64_t number;
     if (!number_integer(text, &number) || c->at[length] == '.')
-        return fail(c, "not a whole number of 64 bits");
+        return fail_expr(c, "not a whole number of 64 bits");
     c->at += length;
-    return emit(c, (struct instruction){.op = OP_NUMBER, .number = number}, 1);
+    return emit_instruction(c, (struct instruction){.op = OP_NUMBER, .number = number}, 1);
 }
 
 /* After "name(": the arguments up to the closing parenthesis. */
-static enum status parse_call(struct compiler *c, const struct function *function)
+static enum status parse_expr_call(struct compiler *c, const struct function *function)
 {
     int arguments = 0;
     do {
         c->at++; /* '(' or ',' */
-        enum status status = parse_binary(c, 1);
+        enum status status = parse_expr_binary(c, 1);
         if (status)
             return status;
         if (++arguments > function->most)
-            return fail(c, "too many arguments");
+            return fail_expr(c, "too many arguments");
         if (arguments > 1)
-            status = emit(c, (struct instruction){.op = (uint8_t)function->op}, -1);
+            status = emit_instruction(c, (struct instruction){.op = (uint8_t)function->op}, -1);
         if (status)
             return status;
     } while (*c->at == ',');
     if (*c->at != ')')
-        return fail(c, "expected ')'");
+        return fail_expr(c, "expected ')'");
     if (arguments < function->least)
-        return fail(c, "expected two arguments");
+        return fail_expr(c, "expected two arguments");
     c->at++;
-    return function->least > 1 ? STATUS_OK
-                               : emit(c, (struct instruction){.op = (uint8_t)function->op}, 0);
+    return function->least > 1
+               ? STATUS_OK
+               : emit_instruction(c, (struct instruction){.op = (uint8_t)function->op}, 0);
 }
 
 /* A name, as far as it goes: "x", "s.x", or with an index, "x[n - 1]", as `length` letters. */
-static enum status take_name(struct compiler *c, char name[NAME], char index[NAME], size_t *length)
+static enum status take_expr_name(struct compiler *c, char name[NAME], char index[NAME],
+                                  size_t *length)
 {
     const char *start = c->at;
     size_t end = 0;
     while (isalnum((unsigned char)start[end]) || start[end] == '_' || start[end] == '.')
         end++;
     if (end >= NAME)
-        return fail(c, "the name is too long");
+        return fail_expr(c, "the name is too long");
     memcpy(name, start, end);
     name[end] = index[0] = '\0';
     *length = end;
     c->at += end;
-    skip_space(c);
+    skip_expr_space(c);
     if (*c->at != '[')
         return STATUS_OK;
     const char *from = c->at + 1;
     size_t inside = 0;
     for (int depth = 1; depth; inside++) {
         if (!from[inside])
-            return fail(c, "expected ']'");
+            return fail_expr(c, "expected ']'");
         depth += (from[inside] == '[') - (from[inside] == ']');
     }
     if (inside > NAME)
-        return fail(c, "the index is too long");
+        return fail_expr(c, "the index is too long");
     memcpy(index, from, inside - 1);
     index[inside - 1] = '\0';
     c->at = from + inside;
     *length = (size_t)(c->at - start);
-    skip_space(c);
+    skip_expr_space(c);
     return STATUS_OK;
 }
 
-static enum status parse_name(struct compiler *c)
+static enum status parse_expr_name(struct compiler *c)
 {
     const char *start = c->at;
     char name[NAME], index[NAME];
     size_t length = 0;
-    enum status status = take_name(c, name, index, &length);
+    enum status status = take_expr_name(c, name, index, &length);
     if (status)
         return status;
     bool has_index = start[length - 1] == ']';
     if (*c->at == '(' && !has_index) {
         for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
             if (strcmp(functions[i].name, name) == 0 && (c->real || !functions[i].real))
-                return parse_call(c, &functions[i]);
+                return parse_expr_call(c, &functions[i]);
         }
         c->at = start;
-        return fail(c, c->real ? "unknown function; expected min, max, ceil_div, pow, sqrt, exp or "
-                                 "log"
-                               : "unknown function; expected min, max or ceil_div");
+        return fail_expr(
+            c, c->real ? "unknown function; expected min, max, ceil_div, pow, sqrt, exp or "
+                         "log"
+                       : "unknown function; expected min, max or ceil_div");
     }
     int slot = c->names->find(c->names->user, name, has_index ? index : NULL, c->err);
     if (slot < 0)
@@ -201,45 +204,46 @@ static enum status parse_name(struct compiler *c)
     char *copy = arena_text(c->arena, start, length);
     if (!copy)
         return error_set(c->err, STATUS_NO_MEMORY, "no memory");
-    return emit(c, (struct instruction){.op = OP_SLOT, .target = (uint16_t)slot, .name = copy}, 1);
+    return emit_instruction(
+        c, (struct instruction){.op = OP_SLOT, .target = (uint16_t)slot, .name = copy}, 1);
 }
 
 static enum status parse_prefix(struct compiler *c, enum op op)
 {
     c->at++;
-    enum status status = parse_binary(c, 7); /* binds tighter than any binary operator */
-    return status ? status : emit(c, (struct instruction){.op = (uint8_t)op}, 0);
+    enum status status = parse_expr_binary(c, 7); /* binds tighter than any binary operator */
+    return status ? status : emit_instruction(c, (struct instruction){.op = (uint8_t)op}, 0);
 }
 
-static enum status parse_primary(struct compiler *c)
+static enum status parse_expr_primary(struct compiler *c)
 {
-    skip_space(c);
+    skip_expr_space(c);
     if (*c->at == '-')
         return parse_prefix(c, OP_NEGATE);
     if (*c->at == '!')
         return parse_prefix(c, OP_NOT);
     if (isdigit((unsigned char)*c->at) || (c->real && *c->at == '.'))
-        return c->real ? parse_real(c) : parse_number(c);
+        return c->real ? parse_expr_real(c) : parse_expr_number(c);
     if (isalpha((unsigned char)*c->at) || *c->at == '_')
-        return parse_name(c);
+        return parse_expr_name(c);
     if (*c->at != '(')
-        return fail(c, "expected a number, a name or '('");
+        return fail_expr(c, "expected a number, a name or '('");
     c->at++;
-    enum status status = parse_binary(c, 1);
+    enum status status = parse_expr_binary(c, 1);
     if (status)
         return status;
     if (*c->at != ')')
-        return fail(c, "expected ')'");
+        return fail_expr(c, "expected ')'");
     c->at++;
     return STATUS_OK;
 }
 
-static const struct operator* operator_at(struct compiler *c)
+static const struct operator* expr_operator_at(struct compiler *c)
 {
-    skip_space(c);
-    for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++) {
-        if (strncmp(c->at, operators[i].text, strlen(operators[i].text)) == 0)
-            return &operators[i];
+    skip_expr_space(c);
+    for (size_t i = 0; i < sizeof expr_operators / sizeof expr_operators[0]; i++) {
+        if (strncmp(c->at, expr_operators[i].text, strlen(expr_operators[i].text)) == 0)
+            return &expr_operators[i];
     }
     return NULL;
 }
@@ -250,24 +254,24 @@ static enum status parse_right_side(struct compiler *c, const struct operator* o
     unsigned jump = c->count;
     enum status status = STATUS_OK;
     if (jumps)
-        status = emit(c, (struct instruction){.op = (uint8_t) operator->op}, -1);
+        status = emit_instruction(c, (struct instruction){.op = (uint8_t) operator->op}, -1);
     if (!status)
-        status = parse_binary(c, operator->precedence + 1);
+        status = parse_expr_binary(c, operator->precedence + 1);
     if (!status)
-        status = jumps ? emit(c, (struct instruction){.op = OP_BOOL}, 0)
-                       : emit(c, (struct instruction){.op = (uint8_t) operator->op}, -1);
+        status = jumps ? emit_instruction(c, (struct instruction){.op = OP_BOOL}, 0)
+                       : emit_instruction(c, (struct instruction){.op = (uint8_t) operator->op}, -1);
     if (!status && jumps)
         c->code[jump].target = (uint16_t)(c->count);
     return status;
 }
 
-static enum status parse_binary(struct compiler *c, int least)
+static enum status parse_expr_binary(struct compiler *c, int least)
 {
     if (++c->nesting > EXPR_NESTING)
-        return fail(c, "nested too deeply");
-    enum status status = parse_primary(c);
+        return fail_expr(c, "nested too deeply");
+    enum status status = parse_expr_primary(c);
     const struct operator* operator;
-    while (!status && (operator= operator_at(c)) && operator->precedence >= least) {
+    while (!status && (operator= expr_operator_at(c)) && operator->precedence >= least) {
         c->at += strlen(operator->text);
         status = parse_right_side(c, operator);
     }
@@ -275,13 +279,13 @@ static enum status parse_binary(struct compiler *c, int least)
     return status;
 }
 
-static enum status compile(const struct expr **out, struct arena *arena, const char *text,
-                           const struct expr_names *names, bool real, struct error *err)
+static enum status compile_expr(const struct expr **out, struct arena *arena, const char *text,
+                                const struct expr_names *names, bool real, struct error *err)
 {
     struct compiler c = {.at = text, .arena = arena, .names = names, .err = err, .real = real};
-    enum status status = parse_binary(&c, 1);
+    enum status status = parse_expr_binary(&c, 1);
     if (!status && *c.at)
-        status = fail(&c, "expected an operator or the end");
+        status = fail_expr(&c, "expected an operator or the end");
     if (status) {
         error_prefix(err, "expression '%.60s'", text);
         return status;
@@ -300,13 +304,13 @@ static enum status compile(const struct expr **out, struct arena *arena, const c
 enum status expr_compile(const struct expr **out, struct arena *arena, const char *text,
                          const struct expr_names *names, struct error *err)
 {
-    return compile(out, arena, text, names, false, err);
+    return compile_expr(out, arena, text, names, false, err);
 }
 
 enum status expr_compile_real(const struct expr **out, struct arena *arena, const char *text,
                               const struct expr_names *names, struct error *err)
 {
-    return compile(out, arena, text, names, true, err);
+    return compile_expr(out, arena, text, names, true, err);
 }
 
 /* ---- running ---- */
@@ -324,7 +328,7 @@ static enum fault divide(enum op op, int64_t a, int64_t b, int64_t *out)
     return FAULT_NONE;
 }
 
-static enum fault binary(enum op op, int64_t a, int64_t b, int64_t *out)
+static enum fault apply_binary(enum op op, int64_t a, int64_t b, int64_t *out)
 {
     switch (op) {
     case OP_MUL:
@@ -344,7 +348,7 @@ static enum fault binary(enum op op, int64_t a, int64_t b, int64_t *out)
     return FAULT_NONE;
 }
 
-static enum fault run(const struct expr *expr, const int64_t *slot, int64_t *out)
+static enum fault run_expr(const struct expr *expr, const int64_t *slot, int64_t *out)
 {
     int64_t stack[EXPR_DEPTH + 1] = {0}; /* the first place is below the bottom */
     int64_t *top = stack;
@@ -359,7 +363,7 @@ static enum fault run(const struct expr *expr, const int64_t *slot, int64_t *out
             *++top = slot[at->target];
             break;
         case OP_NEGATE:
-            fault = binary(OP_SUB, 0, *top, top);
+            fault = apply_binary(OP_SUB, 0, *top, top);
             break;
         case OP_NOT:
             *top = !*top;
@@ -378,7 +382,7 @@ static enum fault run(const struct expr *expr, const int64_t *slot, int64_t *out
             break;
         default:
             top--;
-            fault = binary((enum op)at->op, top[0], top[1], top);
+            fault = apply_binary((enum op)at->op, top[0], top[1], top);
             break;
         }
         if (fault)
@@ -390,13 +394,13 @@ static enum fault run(const struct expr *expr, const int64_t *slot, int64_t *out
 
 bool expr_eval(const struct expr *expr, const int64_t *slot, int64_t *out)
 {
-    return run(expr, slot, out) == FAULT_NONE;
+    return run_expr(expr, slot, out) == FAULT_NONE;
 }
 
 void expr_explain(const struct expr *expr, const int64_t *slot, struct error *err)
 {
     int64_t value;
-    enum fault fault = run(expr, slot, &value);
+    enum fault fault = run_expr(expr, slot, &value);
     char values[256] = "";
     size_t used = 0;
     for (unsigned i = 0; i < expr->count && used < sizeof values - 1; i++) {
@@ -430,7 +434,7 @@ bool expr_constant(const struct expr *expr, int64_t *out)
         if (expr->code[i].op == OP_SLOT)
             return false;
     }
-    return run(expr, NULL, out) == FAULT_NONE;
+    return run_expr(expr, NULL, out) == FAULT_NONE;
 }
 
 void expr_slots(const struct expr *expr, void (*use)(void *user, int slot), void *user)

@@ -46,7 +46,7 @@ static const char *formals_resolve_product(const struct formals *formals,
     return fits ? NULL : "the dims of these arrays are not those of a product";
 }
 
-static bool kind_of(const char *word, enum formal_kind *kind)
+static bool read_kind(const char *word, enum formal_kind *kind)
 {
     static const struct {
         const char *word;
@@ -150,8 +150,8 @@ static enum status take_default(struct cursor *in, struct formal *formal)
     return STATUS_OK;
 }
 
-static enum status take_name(struct cursor *in, const struct formals *formals,
-                             struct formal *formal)
+static enum status take_formal_name(struct cursor *in, const struct formals *formals,
+                                    struct formal *formal)
 {
     cursor_space(in);
     const char *start = in->at;
@@ -161,7 +161,7 @@ static enum status take_name(struct cursor *in, const struct formals *formals,
         return status;
     if (!*formal->name)
         return cursor_fail(in, start, "expected a name");
-    if (kind_of(formal->name, &other) || strcmp(formal->name, "each") == 0 ||
+    if (read_kind(formal->name, &other) || strcmp(formal->name, "each") == 0 ||
         strcmp(formal->name, "touch") == 0 || strcmp(formal->name, "product") == 0 ||
         strcmp(formal->name, "sums") == 0)
         return cursor_fail(in, start, "a keyword cannot be a name");
@@ -181,10 +181,10 @@ static enum status take_formal(struct cursor *in, struct formals *formals)
     enum status status = cursor_word(in, word);
     if (status)
         return status;
-    if (!kind_of(word, &formal.kind))
+    if (!read_kind(word, &formal.kind))
         return cursor_fail(in, start, "expected in, coded, out, inout, real, int or point");
     formal.coded = strcmp(word, "coded") == 0;
-    status = take_name(in, formals, &formal);
+    status = take_formal_name(in, formals, &formal);
     if (status)
         return status;
     if (formal.kind == FORMAL_REAL) {

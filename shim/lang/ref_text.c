@@ -48,7 +48,7 @@ static const char *take_literals(const char *at, char out[REF_FORMALS_TEXT])
 }
 
 /* What stands at `at`, behind the opening parenthesis. */
-static enum status take(const char **at, struct ref_declaration *out, struct error *err)
+static enum status take_declaration(const char **at, struct ref_declaration *out, struct error *err)
 {
     const char *next = *at + strspn(*at, " \t\r\n");
     size_t length = strspn(next, letters);
@@ -157,7 +157,7 @@ enum status ref_text_next(const char *text, const char **at, struct ref_declarat
     out->form = (enum ref_form)form;
     out->line = line_of(text, *at);
     *at += strlen(forms[form].mark);
-    enum status status = take(at, out, err);
+    enum status status = take_declaration(at, out, err);
     if (!status)
         out->uses = uses_of(text, *at);
     return status;

@@ -44,7 +44,7 @@ const struct signature_item *signature_find(const struct signature *signature, c
 }
 
 /* Appends "8@16 " and marks a cut list with "...". */
-static void append(char list[LIST], size_t *used, const char *text)
+static void append_listed(char list[LIST], size_t *used, const char *text)
 {
     size_t length = strlen(text);
     if (*used + length + 5 > LIST) {
@@ -67,7 +67,7 @@ static void list_layout(const struct param_layout *layout, char list[LIST])
     for (unsigned i = 0; i < layout->count && i < LAYOUT_MAX; i++) {
         char one[40];
         snprintf(one, sizeof one, "%u@%u", layout->param[i].size, layout->param[i].offset);
-        append(list, &used, one);
+        append_listed(list, &used, one);
     }
 }
 
@@ -95,15 +95,16 @@ static void list_signature(const struct signature *signature, char list[LIST])
             snprintf(one, sizeof one, "%u", param->size);
         else
             snprintf(one, sizeof one, "_");
-        append(list, &used, one);
+        append_listed(list, &used, one);
         offset += param->size;
     }
     if (signature->open_end)
-        append(list, &used, "...");
+        append_listed(list, &used, "...");
 }
 
-static enum status disagree(const struct signature *signature, const struct param_layout *layout,
-                            const char *sentence, struct error *err)
+static enum status layout_disagrees(const struct signature *signature,
+                                    const struct param_layout *layout, const char *sentence,
+                                    struct error *err)
 {
     char ours[LIST], theirs[LIST];
     list_signature(signature, ours);
@@ -128,13 +129,13 @@ static enum status fits_one(const struct signature *signature, const struct para
         snprintf(sentence, sizeof sentence,
                  "parameter %u%s%.40s has %u bytes, the signature has %u%s", index,
                  *name ? " " : "", name, size, param->size, most);
-        return disagree(signature, layout, sentence, err);
+        return layout_disagrees(signature, layout, sentence, err);
     }
     if (param->kind == PARAM_VALUE && param->size && offset != expected) {
         snprintf(sentence, sizeof sentence,
                  "parameter %u%s%.40s lies at byte %u, the signature has %u", index,
                  *name ? " " : "", name, offset, expected);
-        return disagree(signature, layout, sentence, err);
+        return layout_disagrees(signature, layout, sentence, err);
     }
     return STATUS_OK;
 }
@@ -148,7 +149,7 @@ enum status signature_fits(const struct signature *signature, const struct param
         char sentence[128];
         snprintf(sentence, sizeof sentence, "the kernel has %u parameters, the signature %u%s",
                  layout->count, signature->params, signature->open_end ? " or more" : "");
-        return disagree(signature, layout, sentence, err);
+        return layout_disagrees(signature, layout, sentence, err);
     }
     uint32_t end = 0;
     for (unsigned i = 0; i < signature->params; i++) {

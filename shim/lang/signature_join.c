@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static enum status no_memory(struct error *err)
+static enum status no_join_memory(struct error *err)
 {
     return error_set(err, STATUS_NO_MEMORY, "no memory");
 }
@@ -24,7 +24,7 @@ static enum status join_item(struct signature *out, struct arena *arena,
         item->rows =
             arena_format(arena, SIGNATURE_AFTER "%s", signature_find(earlier, from->rows)->name);
     if (!item->name || (from->rows && !item->rows))
-        return no_memory(err);
+        return no_join_memory(err);
     if (item->array)
         item->number = out->arrays++;
     for (unsigned i = 0; i + 1 < out->items; i++) {
@@ -44,12 +44,12 @@ enum status signature_join(const struct signature **out, struct arena *arena,
         return error_set(err, STATUS_INVALID,
                          "signature: more than 64 arrays and scalars, those of 'after' counted");
     if (!joined)
-        return no_memory(err);
+        return no_join_memory(err);
     *joined = *own;
     joined->earlier = earlier;
     joined->item = arena_alloc(arena, (own->items + earlier->items) * sizeof *joined->item);
     if (!joined->item)
-        return no_memory(err);
+        return no_join_memory(err);
     memcpy(joined->item, own->item, own->items * sizeof *own->item);
     enum status status = STATUS_OK;
     for (unsigned i = 0; !status && i < earlier->items; i++)

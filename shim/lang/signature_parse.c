@@ -201,8 +201,8 @@ static bool is_word(const struct signature_item *item)
 
 /* The latest item of that name before `item`, which may be a field of a struct whose own name is
  * not read yet; NULL: none. */
-static const struct signature_item *find_before(const struct parser *p, const char *name,
-                                                const struct signature_item *item)
+static const struct signature_item *find_earlier_item(const struct parser *p, const char *name,
+                                                      const struct signature_item *item)
 {
     while (item-- > p->out->item) {
         if (strcmp(item->name, name) == 0)
@@ -223,7 +223,7 @@ static enum status parse_guard(struct parser *p, struct signature_item *item)
                          item->name);
     if (!parser_copy_word(p, true, word))
         return parser_fail(p, "expected the name of an earlier integer, as in 'if dims > 5'");
-    const struct signature_item *guard = find_before(p, word, item);
+    const struct signature_item *guard = find_earlier_item(p, word, item);
     if (!guard || !is_word(guard) || guard->guard)
         return error_set(p->err, STATUS_INVALID,
                          "signature: '%s' is there if '%s' is above a number; expected the name of "
@@ -418,7 +418,7 @@ struct read_list {
     struct signature_item item[SIGNATURE_ITEMS];
 };
 
-static enum status read_list(struct parser *p, struct read_list *list)
+static enum status read_item_list(struct parser *p, struct read_list *list)
 {
     p->out->param = list->param;
     p->out->item = list->item;
@@ -454,7 +454,7 @@ enum status signature_parse(const struct signature **out, struct arena *arena, c
     }
     struct parser p = {
         .at = text, .arena = arena, .captures = captures, .err = err, .out = signature};
-    enum status status = read_list(&p, list);
+    enum status status = read_item_list(&p, list);
     if (!status)
         status = keep_list(&p);
     free(list);

@@ -30,8 +30,8 @@ enum lift_refusal lift_refuse(const struct lift *lift, const struct ptx_instruct
 
 /* ---- reading ---- */
 
-static enum lift_refusal read_kernel(struct lift *lift, const char *ptx, size_t bytes,
-                                     const char *symbol, struct error *err)
+static enum lift_refusal read_lift_kernel(struct lift *lift, const char *ptx, size_t bytes,
+                                          const char *symbol, struct error *err)
 {
     if (ptx_read(ptx, bytes, symbol, &lift->module, err))
         return LIFT_PTX;
@@ -53,11 +53,11 @@ static enum lift_refusal read_kernel(struct lift *lift, const char *ptx, size_t 
     return lift->reg && lift->step ? LIFT_OK : LIFT_OTHER;
 }
 
-static bool names(const struct ptx_operand *o, const struct ptx_variable *variable)
+static bool operand_names(const struct ptx_operand *o, const struct ptx_variable *variable)
 {
     bool found = o->kind == PTX_ADDRESS_OF && o->variable == variable;
     for (unsigned i = 0; i < o->count && !found; i++)
-        found = names(&o->items[i], variable);
+        found = operand_names(&o->items[i], variable);
     return found;
 }
 
@@ -66,7 +66,7 @@ bool lift_uses(const struct lift *lift, const struct ptx_variable *variable)
     for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
         const struct ptx_instruction *ins = &lift->kernel->instructions[i];
         for (unsigned k = 0; k < ins->operand_count; k++) {
-            if (names(&ins->operands[k], variable))
+            if (operand_names(&ins->operands[k], variable))
                 return true;
         }
     }
@@ -116,7 +116,7 @@ const struct lift_part *lift_part_of(const struct lift *lift, const struct ptx_v
 
 /* ---- texts ---- */
 
-static const struct lift_view *view_of(const struct lift *lift, unsigned param)
+static const struct lift_view *param_view(const struct lift *lift, unsigned param)
 {
     for (unsigned i = 0; i < lift->views; i++) {
         if (lift->view[i].param == param)
@@ -155,7 +155,7 @@ static void put_array(struct textbuf *out, const struct lift_view *view)
         textbuf_printf(out, "*]");
 }
 
-static void put_scalar(struct textbuf *out, const struct ptx_variable *param)
+static void put_param_scalar(struct textbuf *out, const struct ptx_variable *param)
 {
     unsigned bits = ptx_type_bits(param->type);
     bool real = param->type == PTX_F32 || param->type == PTX_F64 || param->type == PTX_F16;
@@ -221,12 +221,12 @@ static const char *write_signature(struct lift *lift)
     struct textbuf out;
     textbuf_init(&out);
     for (unsigned i = 0; i < lift->kernel->param_count; i++) {
-        const struct lift_view *view = view_of(lift, i);
+        const struct lift_view *view = param_view(lift, i);
         textbuf_printf(&out, "%s", i ? ", " : "");
         if (view)
             put_array(&out, view);
         else
-            put_scalar(&out, &lift->kernel->params[i]);
+            put_param_scalar(&out, &lift->kernel->params[i]);
     }
     const char *text = out.failed ? NULL : arena_text(&lift->arena, out.data, out.length);
     textbuf_release(&out);
@@ -278,7 +278,7 @@ enum lift_refusal lift_make(struct lift **out, const char *ptx, size_t bytes, co
     *out = NULL;
     if (!lift)
         return LIFT_OTHER;
-    enum lift_refusal refusal = read_kernel(lift, ptx, bytes, symbol, err);
+    enum lift_refusal refusal = read_lift_kernel(lift, ptx, bytes, symbol, err);
     if (!refusal)
         refusal = analyse(lift, window, err);
     if (refusal)

@@ -31,14 +31,14 @@ static uint8_t *count_of(struct chains *c, unsigned reg)
     return c->forward ? &r->before : &r->after;
 }
 
-static void take(void *user, unsigned reg)
+static void take_chain(void *user, unsigned reg)
 {
     struct chains *c = user;
     unsigned count = *count_of(c, reg);
     c->most = count > c->most ? count : c->most;
 }
 
-static void give(void *user, unsigned reg)
+static void give_chain(void *user, unsigned reg)
 {
     struct chains *c = user;
     uint8_t *count = count_of(c, reg);
@@ -75,48 +75,48 @@ static bool visit_terms(const struct ptx_instruction *ins, enum lift_class class
 }
 
 /* Through shared memory: `in` takes what stores bring, loads get it. */
-static void pass_shared(struct chains *c, enum lift_class class_)
+static void pass_shared_chains(struct chains *c, enum lift_class class_)
 {
     bool store = class_ == CLASS_STORE, from = store == c->forward;
     unsigned *there = &c->shared[!c->forward];
     const struct ptx_operand *value = &c->ins->operands[store ? 1 : 0];
     c->most = 0;
     if (from) {
-        lift_each_register(value, take, c);
+        lift_each_register(value, take_chain, c);
         c->changed |= c->most > *there;
         *there = c->most > *there ? c->most : *there;
     } else {
         c->give = *there;
-        lift_each_register(value, give, c);
+        lift_each_register(value, give_chain, c);
     }
 }
 
-static void pass(struct chains *c, enum lift_class class_)
+static void pass_chains(struct chains *c, enum lift_class class_)
 {
     const struct ptx_instruction *ins = c->ins;
     if (ins->space == PTX_SHARED && (class_ == CLASS_LOAD || class_ == CLASS_STORE)) {
         if (!c->products)
-            pass_shared(c, class_);
+            pass_shared_chains(c, class_);
         return;
     }
     bool product = class_ == CLASS_PRODUCT && lift_product_kind(ins, 0) == KIND_F16X2;
     bool rounds = product || (class_ == CLASS_FLOAT && lift_rounds_narrow(ins));
     c->most = 0;
     if (c->forward) {
-        bool sums = visit_terms(ins, class_, take, c);
+        bool sums = visit_terms(ins, class_, take_chain, c);
         c->give = (sums ? c->most : 0) + rounds;
     } else {
-        lift_each_result(ins, take, c);
+        lift_each_result(ins, take_chain, c);
         c->give = c->most + rounds;
     }
     c->give = c->give > LIFT_CHAIN ? LIFT_CHAIN : c->give;
     if (c->forward && (rounds || c->give))
-        lift_each_result(ins, give, c);
+        lift_each_result(ins, give_chain, c);
     else if (!c->forward)
-        visit_terms(ins, class_, give, c);
+        visit_terms(ins, class_, give_chain, c);
 }
 
-static void count(struct lift *lift, bool forward)
+static void count_chains(struct lift *lift, bool forward)
 {
     struct chains c = {.lift = lift, .forward = forward};
     unsigned count = lift->kernel->instruction_count;
@@ -127,7 +127,7 @@ static void count(struct lift *lift, bool forward)
         for (unsigned i = 0; i < count; i++) {
             unsigned at = forward ? i : count - 1 - i;
             c.ins = &lift->kernel->instructions[at];
-            pass(&c, lift->step[at].class_);
+            pass_chains(&c, lift->step[at].class_);
         }
     } while (c.changed);
 }
@@ -288,8 +288,8 @@ static void add_both(void *user, unsigned reg)
 
 void lift_find_chains(struct lift *lift)
 {
-    count(lift, true);
-    count(lift, false);
+    count_chains(lift, true);
+    count_chains(lift, false);
     find_worked(lift);
     bool *in = has_loop(lift) ? arena_alloc(&lift->arena, lift->kernel->register_count + 1) : NULL;
     for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {

@@ -5,7 +5,7 @@ static const struct class_row {
     const char *opcode;
     enum lift_class class_;
     enum lift_refusal refusal;
-} rows[] = {
+} class_rows[] = {
     {"mma", CLASS_PRODUCT, LIFT_OK},
     {"wmma", 0, LIFT_MATRIX},
     {"wgmma", CLASS_PRODUCT, LIFT_OK},
@@ -44,13 +44,13 @@ static const char floats[] = " add sub mul fma neg abs min max div rcp sqrt rsqr
                              "tanh cvt ";
 
 /* Kept as they are: what they compute is no number of its own. */
-static const char kept[] =
+static const char kept_instructions[] =
     " add sub mul mad mul24 mad24 sad div rem abs neg min max popc clz bfind fns brev bfe bfi "
     "szext "
     "dp4a dp2a addc subc madc and or xor not cnot lop3 shf shl shr set setp slct prmt cvt cvta "
     "bar barrier membar fence vote match activemask elect redux nanosleep isspacep copysign testp ";
 
-static bool listed(const char *list, const char *word)
+static bool word_listed(const char *list, const char *word)
 {
     char padded[40] = " ";
     size_t length = strlen(word);
@@ -130,7 +130,7 @@ bool lift_rounds_narrow(const struct ptx_instruction *ins)
 {
     enum lift_kind kind = lift_lane_kind(lift_operand_kind(ins, 0));
     static const char exact[] = " neg abs min max ";
-    return (kind == KIND_F16 || kind == KIND_BF16) && !listed(exact, ins->opcode);
+    return (kind == KIND_F16 || kind == KIND_BF16) && !word_listed(exact, ins->opcode);
 }
 
 /* Formats without a rule. */
@@ -180,14 +180,15 @@ static enum lift_refusal classify_arithmetic(const struct ptx_instruction *ins, 
     }
     if (is_cvt)
         number = !converts_exactly(ins);
-    if (number && listed(floats, ins->opcode)) {
+    if (number && word_listed(floats, ins->opcode)) {
         *out = CLASS_FLOAT;
         return LIFT_OK;
     }
     *out = CLASS_OTHER;
     bool wide = ins->types[0] == PTX_F64; /* has f64's own precision */
-    return listed(kept, ins->opcode) || (wide && listed(floats, ins->opcode)) ? LIFT_OK
-                                                                              : LIFT_INSTRUCTION;
+    return word_listed(kept_instructions, ins->opcode) || (wide && word_listed(floats, ins->opcode))
+               ? LIFT_OK
+               : LIFT_INSTRUCTION;
 }
 
 static bool ordered(const struct ptx_instruction *ins)
@@ -245,19 +246,19 @@ static enum lift_refusal classify_copy(const struct ptx_instruction *ins, uint8_
 
 static enum lift_refusal classify(const struct ptx_instruction *ins, uint8_t *class_)
 {
-    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (strcmp(rows[i].opcode, ins->opcode) != 0)
+    for (unsigned i = 0; i < sizeof class_rows / sizeof *class_rows; i++) {
+        if (strcmp(class_rows[i].opcode, ins->opcode) != 0)
             continue;
-        *class_ = rows[i].class_;
+        *class_ = class_rows[i].class_;
         if (*class_ == CLASS_LOAD || *class_ == CLASS_STORE)
             return classify_access(ins, class_);
         if (*class_ == CLASS_ASYNC)
             return classify_copy(ins, class_);
         if (*class_ == CLASS_PRODUCT)
             return lift_classify_product(ins, class_);
-        if (rows[i].refusal == LIFT_CALL)
+        if (class_rows[i].refusal == LIFT_CALL)
             return classify_call(ins);
-        return rows[i].refusal;
+        return class_rows[i].refusal;
     }
     return classify_arithmetic(ins, class_);
 }
@@ -271,7 +272,7 @@ static bool complete(const struct ptx_instruction *ins, enum lift_class class_)
          "ex2 lg2 tanh "),
         " add sub mul div rem min max and or xor shl shr setp shfl ", " fma mad selp bfe "};
     for (unsigned i = 0; i < sizeof needs / sizeof *needs; i++) {
-        if (listed(needs[i], ins->opcode) && ins->operand_count < i)
+        if (word_listed(needs[i], ins->opcode) && ins->operand_count < i)
             return false;
     }
     bool memory = class_ == CLASS_LOAD || class_ == CLASS_STORE || class_ == CLASS_ASYNC;
@@ -327,7 +328,7 @@ static bool has_result(const struct ptx_instruction *ins)
         return ptx_has_modifier(ins, "red");
     if (lift_is_wgmma(ins))
         return ptx_has_modifier(ins, "mma_async");
-    return ins->operand_count > 0 && !listed(none, ins->opcode);
+    return ins->operand_count > 0 && !word_listed(none, ins->opcode);
 }
 
 void lift_each_result(const struct ptx_instruction *ins, lift_visit_fn visit, void *user)

@@ -24,7 +24,7 @@ struct bound {
 
 static const char *most(struct bound *b, const struct ptx_operand *operand);
 
-static const char *keep(const char *text)
+static const char *keep_extent(const char *text)
 {
     int nested = 0, most_nested = 0;
     for (const char *c = text; c && *c; c++) {
@@ -34,27 +34,27 @@ static const char *keep(const char *text)
     return text && strlen(text) <= LONG && most_nested <= NESTED ? text : NULL;
 }
 
-static const char *binary(struct bound *b, const char *format, const char *x, const char *y)
+static const char *format_binary(struct bound *b, const char *format, const char *x, const char *y)
 {
-    return x && y ? keep(arena_format(&b->lift->arena, format, x, y)) : NULL;
+    return x && y ? keep_extent(arena_format(&b->lift->arena, format, x, y)) : NULL;
 }
 
-static const char *sum(struct bound *b, const char *x, const char *y)
+static const char *bound_sum(struct bound *b, const char *x, const char *y)
 {
     if (x && strcmp(x, "0") == 0)
         return y;
     if (y && strcmp(y, "0") == 0)
         return x;
-    return binary(b, "(%s + %s)", x, y);
+    return format_binary(b, "(%s + %s)", x, y);
 }
 
-static const char *product(struct bound *b, const char *x, const char *y)
+static const char *bound_product(struct bound *b, const char *x, const char *y)
 {
     if (x && strcmp(x, "1") == 0)
         return y;
     if (y && strcmp(y, "1") == 0)
         return x;
-    return binary(b, "(%s * %s)", x, y);
+    return format_binary(b, "(%s * %s)", x, y);
 }
 
 static const char *number(struct bound *b, int64_t value)
@@ -63,7 +63,7 @@ static const char *number(struct bound *b, int64_t value)
                      : arena_format(&b->lift->arena, "%lld", (long long)value);
 }
 
-static bool constant(const struct ptx_operand *o, int64_t *out)
+static bool extent_constant(const struct ptx_operand *o, int64_t *out)
 {
     *out = (int64_t)o->bits;
     return o->kind == PTX_IMMEDIATE &&
@@ -99,7 +99,7 @@ static const char *special(struct bound *b, const char *name)
 }
 
 /* ld.param of an integer; the pointer itself is where offsets begin. */
-static const char *parameter(struct bound *b, const struct ptx_instruction *ins, unsigned reg)
+static const char *bound_parameter(struct bound *b, const struct ptx_instruction *ins, unsigned reg)
 {
     const struct ptx_operand *memory = &ins->operands[1];
     const struct ptx_operand *at = memory->count ? &memory->items[0] : NULL;
@@ -122,53 +122,54 @@ static const char *extracted(struct bound *b, const struct ptx_instruction *ins)
 {
     int64_t length;
     bool plain = ins->types[0] == PTX_U32 || ins->types[0] == PTX_U64;
-    if (!plain || !constant(&ins->operands[3], &length) || length < 0 || length > 31)
+    if (!plain || !extent_constant(&ins->operands[3], &length) || length < 0 || length > 31)
         return NULL;
     return number(b, ((int64_t)1 << length) - 1);
 }
 
 /* Shifts and products by constants; of other shifts nothing is known. */
-static const char *shifted(struct bound *b, const struct ptx_instruction *ins)
+static const char *bound_shifted(struct bound *b, const struct ptx_instruction *ins)
 {
     const struct ptx_operand *o = ins->operands;
     int64_t by;
-    if (!constant(&o[2], &by) || by < 0 || by > 40)
+    if (!extent_constant(&o[2], &by) || by < 0 || by > 40)
         return NULL;
     const char *factor = number(b, (int64_t)1 << by);
     const char *base = most(b, &o[1]);
-    return ins->opcode[2] == 'l' ? product(b, base, factor) : binary(b, "(%s / %s)", base, factor);
+    return ins->opcode[2] == 'l' ? bound_product(b, base, factor)
+                                 : format_binary(b, "(%s / %s)", base, factor);
 }
 
 static const char *masked(struct bound *b, const struct ptx_instruction *ins)
 {
     int64_t mask;
     for (unsigned i = 1; i < 3; i++) {
-        if (constant(&ins->operands[i], &mask) && mask >= 0)
+        if (extent_constant(&ins->operands[i], &mask) && mask >= 0)
             return number(b, mask);
     }
     for (unsigned i = 1; i < 3; i++) { /* of (x & -8) */
-        if (constant(&ins->operands[i], &mask))
+        if (extent_constant(&ins->operands[i], &mask))
             return most(b, &ins->operands[3 - i]);
     }
     return most(b, &ins->operands[1]);
 }
 
-static const char *multiplied(struct bound *b, const struct ptx_instruction *ins)
+static const char *bound_multiplied(struct bound *b, const struct ptx_instruction *ins)
 {
     const struct ptx_operand *o = ins->operands;
     int64_t factor;
     if (ptx_has_modifier(ins, "hi")) {
-        if (!constant(&o[2], &factor))
+        if (!extent_constant(&o[2], &factor))
             return NULL;
         bool wraps = ins->types[0] == PTX_S32 && factor > INT32_MAX;
         if (factor < 0 || wraps)
             return "0";
-        return binary(b, "(%s * %s / 4294967296)", most(b, &o[1]), number(b, factor));
+        return format_binary(b, "(%s * %s / 4294967296)", most(b, &o[1]), number(b, factor));
     }
     const char *base = most(b, &o[1]);
-    if (constant(&o[2], &factor) && factor < 0)
+    if (extent_constant(&o[2], &factor) && factor < 0)
         return "0";
-    return product(b, base, most(b, &o[2]));
+    return bound_product(b, base, most(b, &o[2]));
 }
 
 static const char *divided(struct bound *b, const struct ptx_instruction *ins)
@@ -177,41 +178,41 @@ static const char *divided(struct bound *b, const struct ptx_instruction *ins)
     const struct ptx_operand *o = ins->operands;
     bool rest = ins->opcode[0] == 'r';
     if (rest)
-        return binary(b, "(%s - %s)", most(b, &o[2]), "1");
-    if (constant(&o[2], &by) && by > 0)
-        return binary(b, "(%s / %s)", most(b, &o[1]), number(b, by));
+        return format_binary(b, "(%s - %s)", most(b, &o[2]), "1");
+    if (extent_constant(&o[2], &by) && by > 0)
+        return format_binary(b, "(%s / %s)", most(b, &o[1]), number(b, by));
     return most(b, &o[1]);
 }
 
-static const char *defined(struct bound *b, const struct ptx_instruction *ins, unsigned reg)
+static const char *bound_defined(struct bound *b, const struct ptx_instruction *ins, unsigned reg)
 {
     const struct ptx_operand *o = ins->operands;
     const char *op = ins->opcode;
     if (strcmp(op, "ld") == 0)
-        return parameter(b, ins, reg);
+        return bound_parameter(b, ins, reg);
     if (strcmp(op, "mov") == 0 || strcmp(op, "cvt") == 0 || strcmp(op, "cvta") == 0)
         return o[0].kind == PTX_REGISTER ? most(b, &o[1]) : NULL;
     if (strcmp(op, "add") == 0 || strcmp(op, "or") == 0 || strcmp(op, "xor") == 0)
-        return sum(b, most(b, &o[1]), most(b, &o[2]));
+        return bound_sum(b, most(b, &o[1]), most(b, &o[2]));
     if (strcmp(op, "sub") == 0)
         return most(b, &o[1]);
     if (strcmp(op, "mul") == 0)
-        return multiplied(b, ins);
+        return bound_multiplied(b, ins);
     if (strcmp(op, "mad") == 0 && !ptx_has_modifier(ins, "hi"))
-        return sum(b, multiplied(b, ins), most(b, &o[3]));
+        return bound_sum(b, bound_multiplied(b, ins), most(b, &o[3]));
     if (strcmp(op, "and") == 0)
         return masked(b, ins);
     if (strcmp(op, "shl") == 0 || strcmp(op, "shr") == 0)
-        return shifted(b, ins);
+        return bound_shifted(b, ins);
     if (strcmp(op, "bfe") == 0)
         return extracted(b, ins);
     if (strcmp(op, "div") == 0 || strcmp(op, "rem") == 0)
         return divided(b, ins);
     if (strcmp(op, "min") == 0 || strcmp(op, "max") == 0)
-        return binary(b, op[1] == 'i' ? "min(%s, %s)" : "max(%s, %s)", most(b, &o[1]),
-                      most(b, &o[2]));
+        return format_binary(b, op[1] == 'i' ? "min(%s, %s)" : "max(%s, %s)", most(b, &o[1]),
+                             most(b, &o[2]));
     if (strcmp(op, "selp") == 0)
-        return binary(b, "max(%s, %s)", most(b, &o[1]), most(b, &o[2]));
+        return format_binary(b, "max(%s, %s)", most(b, &o[1]), most(b, &o[2]));
     return NULL;
 }
 
@@ -223,12 +224,12 @@ static const char *most_written(struct bound *b, unsigned reg, unsigned before, 
         const struct ptx_instruction *ins = &b->lift->kernel->instructions[i];
         if (i == increment || !lift_writes(ins, reg))
             continue;
-        const char *one = defined(b, ins, reg);
+        const char *one = bound_defined(b, ins, reg);
         if (!one)
             return NULL;
-        all = all && strcmp(all, one) != 0 ? binary(b, "max(%s, %s)", all, one) : one;
+        all = all && strcmp(all, one) != 0 ? format_binary(b, "max(%s, %s)", all, one) : one;
     }
-    return keep(all);
+    return keep_extent(all);
 }
 
 /* What a loop counts up: the start, and as many steps as the loop takes at most. */
@@ -239,8 +240,8 @@ static const char *most_counted(struct bound *b, unsigned reg)
     unsigned outer = b->before;
     if (!lift_find_loop(b->lift, reg, &loop))
         return NULL;
-    bool known =
-        (constant(loop.limit_step, &value) && value > 0) || loop.limit_step->kind == PTX_SPECIAL;
+    bool known = (extent_constant(loop.limit_step, &value) && value > 0) ||
+                 loop.limit_step->kind == PTX_SPECIAL;
     if (loop.limit_step->kind == PTX_REGISTER) {
         int def = b->lift->reg[loop.limit_step->reg].def;
         const struct ptx_instruction *all = b->lift->kernel->instructions;
@@ -251,8 +252,9 @@ static const char *most_counted(struct bound *b, unsigned reg)
     const char *start = most_written(b, reg, loop.head, loop.increment);
     b->before = outer;
     const char *trips =
-        known ? binary(b, "(%s / %s + 1)", most(b, loop.limit), most(b, loop.limit_step)) : NULL;
-    return sum(b, start, product(b, most(b, loop.step), trips));
+        known ? format_binary(b, "(%s / %s + 1)", most(b, loop.limit), most(b, loop.limit_step))
+              : NULL;
+    return bound_sum(b, start, bound_product(b, most(b, loop.step), trips));
 }
 
 /* Of a register that several instructions write. */
@@ -265,7 +267,7 @@ static const char *most_of_several(struct bound *b, unsigned reg)
     if (!text)
         text = most_counted(b, reg);
     b->deep -= DEEP / 8;
-    return keep(text);
+    return keep_extent(text);
 }
 
 static const char *most_defined(struct bound *b, unsigned reg)
@@ -276,18 +278,18 @@ static const char *most_defined(struct bound *b, unsigned reg)
     if (def < 0 || b->deep >= DEEP)
         return NULL;
     b->deep++;
-    const char *text = defined(b, &b->lift->kernel->instructions[def], reg);
+    const char *text = bound_defined(b, &b->lift->kernel->instructions[def], reg);
     b->deep--;
-    return keep(text);
+    return keep_extent(text);
 }
 
 /* Of a window of blocks what they reach may be less than what a guard allows. */
-static const char *lower(struct bound *b, const char *below, unsigned reg)
+static const char *lower_extent(struct bound *b, const char *below, unsigned reg)
 {
     const char *reached = b->whole ? NULL : most_defined(b, reg);
     if (!reached || !strstr(reached, "last_block"))
         return below;
-    const char *both = binary(b, "min(%s, %s)", below, reached);
+    const char *both = format_binary(b, "min(%s, %s)", below, reached);
     return both ? both : below;
 }
 
@@ -299,9 +301,9 @@ static const char *most_register(struct bound *b, unsigned reg)
         struct bound free = {.lift = b->lift, .deep = b->deep, .whole = b->whole};
         const char *below = most(&free, b->limit[i].below);
         if (below && !b->limit[i].equal)
-            below = binary(b, "(%s - %s)", below, "1");
+            below = format_binary(b, "(%s - %s)", below, "1");
         if (below)
-            return lower(b, below, reg);
+            return lower_extent(b, below, reg);
     }
     return most_defined(b, reg);
 }
@@ -309,7 +311,7 @@ static const char *most_register(struct bound *b, unsigned reg)
 static const char *most(struct bound *b, const struct ptx_operand *operand)
 {
     int64_t value;
-    if (constant(operand, &value))
+    if (extent_constant(operand, &value))
         return number(b, value);
     if (operand->kind == PTX_SPECIAL)
         return special(b, operand->name);
@@ -320,7 +322,7 @@ static const char *most(struct bound *b, const struct ptx_operand *operand)
 
 /* Bytes from the array's start to the end of what the access reaches. It lies at a multiple of its
  * own size, and so does the array. */
-static const char *reach(struct lift *lift, unsigned at, bool whole)
+static const char *access_reach(struct lift *lift, unsigned at, bool whole)
 {
     const struct ptx_instruction *ins = &lift->kernel->instructions[at];
     bool store = lift->step[at].class_ == CLASS_STORE, copy = lift->step[at].class_ == CLASS_ASYNC;
@@ -329,15 +331,15 @@ static const char *reach(struct lift *lift, unsigned at, bool whole)
     struct bound b = {.lift = lift, .limit = limit, .whole = whole};
     b.limits = lift_limits(lift, at, limit);
     int64_t bytes = 0;
-    if (copy && !constant(&ins->operands[2], &bytes))
+    if (copy && !extent_constant(&ins->operands[2], &bytes))
         return NULL;
     if (!copy)
         bytes = (int64_t)(ptx_type_bits(ins->types[0]) / 8 * ins->vector);
-    const char *offset = sum(&b, most(&b, &memory->items[0]), number(&b, memory->offset));
+    const char *offset = bound_sum(&b, most(&b, &memory->items[0]), number(&b, memory->offset));
     if (!offset || !bytes)
         return NULL;
-    return keep(arena_format(&lift->arena, "(%s / %lld + 1) * %lld", offset, (long long)bytes,
-                             (long long)bytes));
+    return keep_extent(arena_format(&lift->arena, "(%s / %lld + 1) * %lld", offset,
+                                    (long long)bytes, (long long)bytes));
 }
 
 const char *lift_extent(struct lift *lift, unsigned array, bool whole)
@@ -346,13 +348,13 @@ const char *lift_extent(struct lift *lift, unsigned array, bool whole)
     for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
         if (lift->step[i].array != (int)array)
             continue;
-        const char *one = reach(lift, i, whole);
+        const char *one = access_reach(lift, i, whole);
         if (!one)
             return NULL;
         if (!all)
             all = one;
         else if (!strstr(all, one))
-            all = keep(arena_format(&lift->arena, "max(%s, %s)", all, one));
+            all = keep_extent(arena_format(&lift->arena, "max(%s, %s)", all, one));
         if (!all)
             return NULL;
     }

@@ -20,7 +20,7 @@ static const struct rule {
     const char *text;
     const char *function; /* or one of lift.cu, of so many operands */
     double scale;         /* its roundoff, in units of the format's */
-} rules[] = {
+} float_rules[] = {
     {"add", "add.rn.f64 $v, $a, $b;" ROUNDED "add.rn.f64 $e, $A, $B;add.rn.f64 $e, $e, $0;" BOUNDED,
      NULL, 1},
     {"sub", "sub.rn.f64 $v, $a, $b;" ROUNDED "add.rn.f64 $e, $A, $B;add.rn.f64 $e, $e, $0;" BOUNDED,
@@ -53,10 +53,11 @@ enum { SIGNIFICANT = 22 /* a constant of 2^22 and more is there to round */ };
 
 static const struct rule *rule_of(const char *opcode)
 {
-    size_t i = 0, last = sizeof rules / sizeof *rules - 1; /* lift_class.c lets no other through */
-    while (i < last && strcmp(rules[i].opcode, opcode) != 0)
+    size_t i = 0, last = sizeof float_rules / sizeof *float_rules -
+                         1; /* lift_class.c lets no other through */
+    while (i < last && strcmp(float_rules[i].opcode, opcode) != 0)
         i++;
-    return &rules[i];
+    return &float_rules[i];
 }
 
 static uint64_t bits_of(double value)
@@ -87,7 +88,7 @@ static double roundoff(const struct lift_writer *w, const struct rule *rule)
 }
 
 /* What is flushed or rounded to zero. */
-static double least(const struct lift_writer *w)
+static double least_magnitude(const struct lift_writer *w)
 {
     bool half = lift_lane_kind(lift_operand_kind(w->ins, 0)) == KIND_F16;
     return half && !w->step->strict ? 0x1p-25 : 0x1p-126;
@@ -114,8 +115,9 @@ static void put_part(struct lift_writer *w, const char *part, size_t length, uns
         else if (c >= 'A' && c <= 'C')
             n = snprintf(line + used, 32, "%%ce%d", c - 'A');
         else if (c == 'u' || c == 't')
-            n = snprintf(line + used, 32, "0d%016" PRIX64,
-                         bits_of(c == 't' ? least(w) : roundoff(w, rule_of(w->ins->opcode))));
+            n = snprintf(
+                line + used, 32, "0d%016" PRIX64,
+                bits_of(c == 't' ? least_magnitude(w) : roundoff(w, rule_of(w->ins->opcode))));
         else
             n = snprintf(line + used, 32, "%%ct%c", c);
         used += (size_t)n;
@@ -129,7 +131,7 @@ static void put_rule(struct lift_writer *w, const char *text, unsigned lane)
         put_part(w, text, (size_t)(end - text), lane);
 }
 
-static void put_call(struct lift_writer *w, const struct rule *rule, unsigned lane)
+static void put_float_call(struct lift_writer *w, const struct rule *rule, unsigned lane)
 {
     unsigned numbers = *rule->opcode == 'd' ? 2 : 1;
     lift_put_plain(w, "{");
@@ -201,7 +203,7 @@ static void put_lane(struct lift_writer *w, const struct rule *rule, unsigned la
     if (rule->text)
         put_rule(w, rule->text, lane);
     else
-        put_call(w, rule, lane);
+        put_float_call(w, rule, lane);
     put_nan(w, lane);
     put_clamps(w, lane);
 }

@@ -31,7 +31,7 @@ static void set_kind(struct flow *f, const struct ptx_operand *operand, enum lif
     f->changed = true;
 }
 
-static enum lift_kind kind_of(const struct flow *f, const struct ptx_operand *operand)
+static enum lift_kind operand_kind(const struct flow *f, const struct ptx_operand *operand)
 {
     enum lift_kind kind = KIND_NONE;
     if (operand->kind == PTX_REGISTER)
@@ -41,10 +41,10 @@ static enum lift_kind kind_of(const struct flow *f, const struct ptx_operand *op
 
 static void same_kind(struct flow *f, const struct ptx_operand *a, const struct ptx_operand *b)
 {
-    if (!kind_of(f, a))
-        set_kind(f, a, kind_of(f, b));
-    if (!kind_of(f, b))
-        set_kind(f, b, kind_of(f, a));
+    if (!operand_kind(f, a))
+        set_kind(f, a, operand_kind(f, b));
+    if (!operand_kind(f, b))
+        set_kind(f, b, operand_kind(f, a));
 }
 
 static enum lift_kind packed(enum lift_kind lane)
@@ -56,11 +56,11 @@ static enum lift_kind packed(enum lift_kind lane)
 static void packed_kind(struct flow *f, const struct ptx_operand *whole,
                         const struct ptx_operand *parts)
 {
-    enum lift_kind lane = lift_lane_kind(kind_of(f, whole));
-    bool two = lift_lanes(kind_of(f, whole)) == 2;
+    enum lift_kind lane = lift_lane_kind(operand_kind(f, whole));
+    bool two = lift_lanes(operand_kind(f, whole)) == 2;
     if (lift_widens(parts) && !two && f->late && f->shared_f32)
         set_kind(f, whole, KIND_F32);
-    if (lift_widens(parts) && kind_of(f, whole) == KIND_F32) {
+    if (lift_widens(parts) && operand_kind(f, whole) == KIND_F32) {
         set_kind(f, &parts->items[1], KIND_BF16);
         return;
     }
@@ -70,7 +70,7 @@ static void packed_kind(struct flow *f, const struct ptx_operand *whole,
         if (two)
             set_kind(f, &parts->items[i], lane);
         else
-            set_kind(f, whole, packed(kind_of(f, &parts->items[i])));
+            set_kind(f, whole, packed(operand_kind(f, &parts->items[i])));
     }
 }
 
@@ -147,14 +147,14 @@ static void spread_all_kinds(struct flow *f, bool late)
 
 /* ---- shadows ---- */
 
-static void gather(void *user, unsigned reg)
+static void gather_flow(void *user, unsigned reg)
 {
     struct flow *f = user;
     f->shadow |= f->lift->reg[reg].shadow;
     f->derived |= f->lift->reg[reg].derived;
 }
 
-static void give(void *user, unsigned reg)
+static void give_kind(void *user, unsigned reg)
 {
     struct flow *f = user;
     struct lift_register *r = &f->lift->reg[reg];
@@ -166,7 +166,7 @@ static void give(void *user, unsigned reg)
     r->derived = derived;
 }
 
-static unsigned bytes_of(const struct flow *f, unsigned reg)
+static unsigned register_bytes(const struct flow *f, unsigned reg)
 {
     unsigned bytes = ptx_type_bits(f->lift->kernel->registers[reg].type) / 8;
     return bytes <= 4 ? bytes : 0;
@@ -176,15 +176,15 @@ static void note_shared(void *user, unsigned reg)
 {
     struct flow *f = user;
     if (f->lift->reg[reg].shadow)
-        f->shared_kind[bytes_of(f, reg)] = f->lift->reg[reg].kind;
+        f->shared_kind[register_bytes(f, reg)] = f->lift->reg[reg].kind;
 }
 
 /* What is loaded and passed on has the kind of what was stored. */
 static void take_shared(void *user, unsigned reg)
 {
     struct flow *f = user;
-    enum lift_kind kind = f->shared_kind[bytes_of(f, reg)];
-    if (f->lift->reg[reg].kind || !kind || !bytes_of(f, reg))
+    enum lift_kind kind = f->shared_kind[register_bytes(f, reg)];
+    if (f->lift->reg[reg].kind || !kind || !register_bytes(f, reg))
         return;
     f->lift->reg[reg].kind = (uint8_t)kind;
     f->again = f->changed = true;
@@ -195,7 +195,7 @@ static void spread_shadows(struct flow *f, unsigned at)
     enum lift_class class_ = f->lift->step[at].class_;
     f->shadow = class_ == CLASS_FLOAT || class_ == CLASS_PRODUCT;
     f->derived = f->shadow;
-    lift_each_source(f->ins, gather, f);
+    lift_each_source(f->ins, gather_flow, f);
     if (f->ins->space == PTX_SHARED && class_ == CLASS_STORE) {
         f->changed |= f->shadow > f->shared_shadow || f->derived > f->shared_derived;
         f->shared_shadow |= f->shadow;
@@ -209,7 +209,7 @@ static void spread_shadows(struct flow *f, unsigned at)
         if (f->shadow)
             lift_each_result(f->ins, take_shared, f);
     }
-    lift_each_result(f->ins, give, f);
+    lift_each_result(f->ins, give_kind, f);
 }
 
 /* Kinds of what shared memory has shadows of: stores give them to registers that only loads fill.

@@ -11,8 +11,8 @@ struct guards {
     unsigned count;
 };
 
-static void add(struct guards *g, const struct ptx_operand *reg, const struct ptx_operand *below,
-                bool equal)
+static void add_limit(struct guards *g, const struct ptx_operand *reg,
+                      const struct ptx_operand *below, bool equal)
 {
     if (g->count == LIFT_LIMITS || reg->kind != PTX_REGISTER)
         return;
@@ -20,7 +20,7 @@ static void add(struct guards *g, const struct ptx_operand *reg, const struct pt
 }
 
 /* A comparison that holds, or that does not. */
-static void compare(struct guards *g, const struct ptx_instruction *ins, bool holds)
+static void add_comparison(struct guards *g, const struct ptx_instruction *ins, bool holds)
 {
     static const struct {
         const char *word;
@@ -35,7 +35,7 @@ static void compare(struct guards *g, const struct ptx_instruction *ins, bool ho
         if (!ptx_has_modifier(ins, rows[i].word))
             continue;
         bool first = (rows[i].less > 0) == holds, equal = rows[i].equal == holds;
-        add(g, first ? &o[1] : &o[2], first ? &o[2] : &o[1], equal);
+        add_limit(g, first ? &o[1] : &o[2], first ? &o[2] : &o[1], equal);
     }
 }
 
@@ -47,7 +47,7 @@ static void predicate(struct guards *g, unsigned reg, bool holds, unsigned deep)
     const struct ptx_instruction *ins = &g->lift->kernel->instructions[def];
     const struct ptx_operand *o = ins->operands;
     if (strcmp(ins->opcode, "setp") == 0 && o[0].kind == PTX_REGISTER && ins->operand_count == 3)
-        compare(g, ins, holds);
+        add_comparison(g, ins, holds);
     if (strcmp(ins->opcode, "not") == 0 && o[1].kind == PTX_REGISTER)
         predicate(g, o[1].reg, !holds, deep + 1);
     bool both = strcmp(ins->opcode, holds ? "and" : "or") == 0;

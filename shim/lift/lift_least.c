@@ -13,33 +13,33 @@ struct least {
     unsigned deep;
 };
 
-static const char *least(struct least *l, const struct ptx_operand *operand);
+static const char *least_operand(struct least *l, const struct ptx_operand *operand);
 
 static bool is_zero(const char *text)
 {
     return strcmp(text, "0") == 0;
 }
 
-static const char *keep(const char *text)
+static const char *keep_least(const char *text)
 {
     return text && strlen(text) <= LONG ? text : "0";
 }
 
-static const char *sum(struct least *l, const char *x, const char *y)
+static const char *least_sum(struct least *l, const char *x, const char *y)
 {
     if (is_zero(x) || is_zero(y))
         return is_zero(x) ? y : x;
-    return keep(arena_format(&l->lift->arena, "(%s + %s)", x, y));
+    return keep_least(arena_format(&l->lift->arena, "(%s + %s)", x, y));
 }
 
-static const char *product(struct least *l, const char *x, const char *y)
+static const char *least_product(struct least *l, const char *x, const char *y)
 {
     if (is_zero(x) || is_zero(y))
         return "0";
-    return keep(arena_format(&l->lift->arena, "(%s * %s)", x, y));
+    return keep_least(arena_format(&l->lift->arena, "(%s * %s)", x, y));
 }
 
-static bool constant(const struct ptx_operand *o, int64_t *out)
+static bool least_constant(const struct ptx_operand *o, int64_t *out)
 {
     *out = (int64_t)o->bits;
     return o->kind == PTX_IMMEDIATE &&
@@ -50,10 +50,11 @@ static bool constant(const struct ptx_operand *o, int64_t *out)
 static const char *by_constant(struct least *l, const char *x, const char *op, int64_t c)
 {
     bool known = c > 0 && c <= (int64_t)1 << 40 && !is_zero(x);
-    return known ? keep(arena_format(&l->lift->arena, "(%s %s %lld)", x, op, (long long)c)) : "0";
+    return known ? keep_least(arena_format(&l->lift->arena, "(%s %s %lld)", x, op, (long long)c))
+                 : "0";
 }
 
-static const char *parameter(struct least *l, const struct ptx_instruction *ins, unsigned reg)
+static const char *least_parameter(struct least *l, const struct ptx_instruction *ins, unsigned reg)
 {
     const struct ptx_operand *memory = &ins->operands[1];
     const struct ptx_operand *at = memory->count ? &memory->items[0] : NULL;
@@ -62,59 +63,59 @@ static const char *parameter(struct least *l, const struct ptx_instruction *ins,
                  at->variable->bytes * 8 == ptx_type_bits(ins->types[0]);
     for (unsigned i = 0; i < l->lift->views; i++)
         plain &= !(l->lift->reg[reg].roots >> l->lift->view[i].param & 1);
-    return plain ? keep(arena_format(&l->lift->arena, "p%u", at->variable->index)) : "0";
+    return plain ? keep_least(arena_format(&l->lift->arena, "p%u", at->variable->index)) : "0";
 }
 
-static const char *multiplied(struct least *l, const struct ptx_instruction *ins)
+static const char *least_multiplied(struct least *l, const struct ptx_instruction *ins)
 {
     const struct ptx_operand *o = ins->operands;
     int64_t factor;
     if (ptx_has_modifier(ins, "hi"))
         return "0";
-    if (constant(&o[2], &factor))
-        return by_constant(l, least(l, &o[1]), "*", factor);
-    return product(l, least(l, &o[1]), least(l, &o[2]));
+    if (least_constant(&o[2], &factor))
+        return by_constant(l, least_operand(l, &o[1]), "*", factor);
+    return least_product(l, least_operand(l, &o[1]), least_operand(l, &o[2]));
 }
 
-static const char *shifted(struct least *l, const struct ptx_instruction *ins)
+static const char *least_shifted(struct least *l, const struct ptx_instruction *ins)
 {
     int64_t by;
-    if (!constant(&ins->operands[2], &by) || by < 0 || by > 40)
+    if (!least_constant(&ins->operands[2], &by) || by < 0 || by > 40)
         return "0";
-    return by_constant(l, least(l, &ins->operands[1]), ins->opcode[2] == 'l' ? "*" : "/",
+    return by_constant(l, least_operand(l, &ins->operands[1]), ins->opcode[2] == 'l' ? "*" : "/",
                        (int64_t)1 << by);
 }
 
 /* Either of the two is a bound of (x | y). */
 static const char *joined(struct least *l, const struct ptx_instruction *ins)
 {
-    const char *x = least(l, &ins->operands[1]);
-    return is_zero(x) ? least(l, &ins->operands[2]) : x;
+    const char *x = least_operand(l, &ins->operands[1]);
+    return is_zero(x) ? least_operand(l, &ins->operands[2]) : x;
 }
 
-static const char *defined(struct least *l, const struct ptx_instruction *ins, unsigned reg)
+static const char *least_defined(struct least *l, const struct ptx_instruction *ins, unsigned reg)
 {
     const struct ptx_operand *o = ins->operands;
     const char *op = ins->opcode;
     if (strcmp(op, "ld") == 0)
-        return parameter(l, ins, reg);
+        return least_parameter(l, ins, reg);
     if (strcmp(op, "mov") == 0 || strcmp(op, "cvt") == 0 || strcmp(op, "cvta") == 0)
-        return o[0].kind == PTX_REGISTER ? least(l, &o[1]) : "0";
+        return o[0].kind == PTX_REGISTER ? least_operand(l, &o[1]) : "0";
     if (strcmp(op, "add") == 0)
-        return sum(l, least(l, &o[1]), least(l, &o[2]));
+        return least_sum(l, least_operand(l, &o[1]), least_operand(l, &o[2]));
     if (strcmp(op, "mul") == 0)
-        return multiplied(l, ins);
+        return least_multiplied(l, ins);
     if (strcmp(op, "mad") == 0)
-        return sum(l, multiplied(l, ins), least(l, &o[3]));
+        return least_sum(l, least_multiplied(l, ins), least_operand(l, &o[3]));
     if (strcmp(op, "shl") == 0 || strcmp(op, "shr") == 0)
-        return shifted(l, ins);
+        return least_shifted(l, ins);
     return strcmp(op, "or") == 0 ? joined(l, ins) : "0";
 }
 
-static const char *least(struct least *l, const struct ptx_operand *operand)
+static const char *least_operand(struct least *l, const struct ptx_operand *operand)
 {
     int64_t value;
-    if (constant(operand, &value))
+    if (least_constant(operand, &value))
         return value < 0 ? arena_format(&l->lift->arena, "(0 - %lld)", (long long)-value)
                          : arena_format(&l->lift->arena, "%lld", (long long)value);
     if (operand->kind == PTX_SPECIAL)
@@ -125,9 +126,9 @@ static const char *least(struct least *l, const struct ptx_operand *operand)
     if (def < 0)
         return "0";
     l->deep++;
-    const char *text = defined(l, &l->lift->kernel->instructions[def], operand->reg);
+    const char *text = least_defined(l, &l->lift->kernel->instructions[def], operand->reg);
     l->deep--;
-    return keep(text);
+    return keep_least(text);
 }
 
 const char *lift_first(struct lift *lift, unsigned array)
@@ -140,13 +141,13 @@ const char *lift_first(struct lift *lift, unsigned array)
             continue;
         const struct ptx_operand *memory =
             &ins->operands[lift->step[i].class_ == CLASS_STORE ? 0 : 1];
-        const char *one = least(&l, &memory->items[0]);
+        const char *one = least_operand(&l, &memory->items[0]);
         if (memory->offset < 0 || !strstr(one, "first_block"))
             return "0";
         if (!all)
             all = one;
         else if (strcmp(all, one) != 0 && !strstr(all, one))
-            all = keep(arena_format(&lift->arena, "min(%s, %s)", all, one));
+            all = keep_least(arena_format(&lift->arena, "min(%s, %s)", all, one));
     }
     return all ? all : "0";
 }

@@ -46,44 +46,44 @@ static bool whole_numbers(const struct ptx_instruction *ins)
     return ins->type_count > 0;
 }
 
-static bool add(const struct lift *lift, struct form *form, const struct ptx_operand *o,
-                int64_t times, unsigned depth);
+static bool add_operand(const struct lift *lift, struct form *form, const struct ptx_operand *o,
+                        int64_t times, unsigned depth);
 
 /* a * b * times, where one of both is a constant. */
 static bool add_product(const struct lift *lift, struct form *form, const struct ptx_operand *a,
                         const struct ptx_operand *b, int64_t times, unsigned depth)
 {
     if (b->kind == PTX_IMMEDIATE)
-        return add(lift, form, a, times * (int64_t)b->bits, depth);
-    return a->kind == PTX_IMMEDIATE && add(lift, form, b, times * (int64_t)a->bits, depth);
+        return add_operand(lift, form, a, times * (int64_t)b->bits, depth);
+    return a->kind == PTX_IMMEDIATE && add_operand(lift, form, b, times * (int64_t)a->bits, depth);
 }
 
 /* What the instruction gives, times a number; false: it is no such sum. */
-static bool add_result(const struct lift *lift, struct form *form,
-                       const struct ptx_instruction *ins, int64_t times, unsigned depth)
+static bool add_instruction(const struct lift *lift, struct form *form,
+                            const struct ptx_instruction *ins, int64_t times, unsigned depth)
 {
     const struct ptx_operand *o = ins->operands;
     const char *op = ins->opcode;
     if (!whole_numbers(ins) || ins->guarded || o[0].kind != PTX_REGISTER)
         return false;
     if (strcmp(op, "mov") == 0 || strcmp(op, "cvt") == 0)
-        return o[1].kind != PTX_VECTOR && add(lift, form, &o[1], times, depth);
+        return o[1].kind != PTX_VECTOR && add_operand(lift, form, &o[1], times, depth);
     if (strcmp(op, "add") == 0 || strcmp(op, "sub") == 0)
-        return add(lift, form, &o[1], times, depth) &&
-               add(lift, form, &o[2], *op == 's' ? -times : times, depth);
+        return add_operand(lift, form, &o[1], times, depth) &&
+               add_operand(lift, form, &o[2], *op == 's' ? -times : times, depth);
     if (strcmp(op, "shl") == 0)
         return o[2].kind == PTX_IMMEDIATE && o[2].bits < 32 &&
-               add(lift, form, &o[1], times * (1 << o[2].bits), depth);
+               add_operand(lift, form, &o[1], times * (1 << o[2].bits), depth);
     if (ptx_has_modifier(ins, "hi") || times > INT32_MAX || times < INT32_MIN)
         return false;
     if (strcmp(op, "mul") == 0)
         return add_product(lift, form, &o[1], &o[2], times, depth);
     return strcmp(op, "mad") == 0 && add_product(lift, form, &o[1], &o[2], times, depth) &&
-           add(lift, form, &o[3], times, depth);
+           add_operand(lift, form, &o[3], times, depth);
 }
 
-static bool add(const struct lift *lift, struct form *form, const struct ptx_operand *o,
-                int64_t times, unsigned depth)
+static bool add_operand(const struct lift *lift, struct form *form, const struct ptx_operand *o,
+                        int64_t times, unsigned depth)
 {
     if (o->kind == PTX_IMMEDIATE)
         form->constant += times * (int64_t)o->bits;
@@ -92,13 +92,14 @@ static bool add(const struct lift *lift, struct form *form, const struct ptx_ope
     int def = lift->reg[o->reg].def;
     struct form was = *form;
     if (def >= 0 && depth < DEEP &&
-        add_result(lift, form, &lift->kernel->instructions[def], times, depth + 1))
+        add_instruction(lift, form, &lift->kernel->instructions[def], times, depth + 1))
         return true;
     *form = was;
     return add_term(form, o->reg, times);
 }
 
-static bool read_address(const struct lift *lift, unsigned at, struct form *out, int64_t *bytes)
+static bool read_linear_address(const struct lift *lift, unsigned at, struct form *out,
+                                int64_t *bytes)
 {
     const struct ptx_instruction *ins = &lift->kernel->instructions[at];
     bool async = lift->step[at].class_ == CLASS_ASYNC;
@@ -106,7 +107,7 @@ static bool read_address(const struct lift *lift, unsigned at, struct form *out,
     *out = (struct form){.constant = memory->offset};
     *bytes =
         async ? (int64_t)ins->operands[2].bits : ptx_type_bits(ins->types[0]) / 8 * ins->vector;
-    return add(lift, out, &memory->items[0], 1, 0);
+    return add_operand(lift, out, &memory->items[0], 1, 0);
 }
 
 /* ---- loops ---- */
@@ -174,8 +175,8 @@ bool lift_moves_on(struct lift *lift, unsigned store, unsigned load)
     int64_t to_bytes, from_bytes, pace = 0;
     int back = lift_find_back(lift, store, &loop.head);
     if (back < 0 || lift_find_back(lift, load, &other.head) != back || load > store ||
-        !read_address(lift, store, &to, &to_bytes) ||
-        !read_address(lift, load, &from, &from_bytes) || !same_terms(&to, &from))
+        !read_linear_address(lift, store, &to, &to_bytes) ||
+        !read_linear_address(lift, load, &from, &from_bytes) || !same_terms(&to, &from))
         return false;
     loop.back = (unsigned)back;
     for (unsigned i = 0; i < to.count; i++) {

@@ -11,20 +11,20 @@ struct loaded {
     bool any, changed;
 };
 
-static void gather(void *user, unsigned reg)
+static void gather_loaded(void *user, unsigned reg)
 {
     struct loaded *l = user;
     l->any |= l->lift->reg[reg].loaded;
 }
 
-static void give(void *user, unsigned reg)
+static void give_loaded(void *user, unsigned reg)
 {
     struct loaded *l = user;
     l->changed |= l->any && !l->lift->reg[reg].loaded;
     l->lift->reg[reg].loaded |= l->any;
 }
 
-static void spread(struct lift *lift)
+static void spread_loaded(struct lift *lift)
 {
     struct loaded l = {.lift = lift};
     do {
@@ -33,10 +33,10 @@ static void spread(struct lift *lift)
             const struct ptx_instruction *ins = &lift->kernel->instructions[i];
             enum lift_class class_ = lift->step[i].class_;
             l.any = class_ == CLASS_LOAD || class_ == CLASS_PRODUCT;
-            lift_each_source(ins, gather, &l);
+            lift_each_source(ins, gather_loaded, &l);
             if (ins->guarded)
                 l.any |= lift->reg[ins->guard].loaded;
-            lift_each_result(ins, give, &l);
+            lift_each_result(ins, give_loaded, &l);
         }
     } while (l.changed);
 }
@@ -61,12 +61,12 @@ static const struct ptx_instruction *find_counting(const struct lift *lift)
 enum lift_refusal lift_find_loaded(struct lift *lift, struct error *err)
 {
     const struct ptx_instruction *counting = find_counting(lift);
-    spread(lift);
+    spread_loaded(lift);
     for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
         const struct ptx_instruction *ins = &lift->kernel->instructions[i];
         struct loaded l = {.lift = lift};
         if (lift->step[i].class_ == CLASS_STORE && lift->step[i].array >= 0)
-            lift_each_register(&ins->operands[0], gather, &l);
+            lift_each_register(&ins->operands[0], gather_loaded, &l);
         if (l.any)
             return lift_refuse(lift, ins, LIFT_SCATTER, err);
         bool back = lift->step[i].class_ == CLASS_BRANCH && ins->operands[0].target <= i;

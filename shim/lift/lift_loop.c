@@ -10,7 +10,7 @@ struct writes {
     bool found;
 };
 
-static void note(void *user, unsigned reg)
+static void note_register(void *user, unsigned reg)
 {
     struct writes *w = user;
     w->found |= w->reg == reg;
@@ -19,7 +19,7 @@ static void note(void *user, unsigned reg)
 bool lift_writes(const struct ptx_instruction *ins, unsigned reg)
 {
     struct writes w = {reg, false};
-    lift_each_result(ins, note, &w);
+    lift_each_result(ins, note_register, &w);
     return w.found;
 }
 
@@ -54,8 +54,8 @@ int lift_find_back(const struct lift *lift, unsigned at, unsigned *head)
 }
 
 /* @p bra HEAD, where p is set by setp.lt counter, limit. */
-static bool read_limit(const struct lift *lift, const struct ptx_instruction *back,
-                       struct lift_loop *out)
+static bool read_loop_limit(const struct lift *lift, const struct ptx_instruction *back,
+                            struct lift_loop *out)
 {
     int def = back->guarded && !back->guard_negated ? lift->reg[back->guard].def : -1;
     if (def < 0)
@@ -75,5 +75,5 @@ bool lift_find_loop(const struct lift *lift, unsigned reg, struct lift_loop *out
     int at = lift_find_increment(lift, reg, &out->step);
     int back = at < 0 ? -1 : lift_find_back(lift, (unsigned)at, &out->head);
     out->increment = (unsigned)at;
-    return back >= 0 && read_limit(lift, &lift->kernel->instructions[back], out);
+    return back >= 0 && read_loop_limit(lift, &lift->kernel->instructions[back], out);
 }

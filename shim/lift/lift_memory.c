@@ -176,7 +176,7 @@ static void write_shared_load(struct lift_writer *w)
  * of matrix m; register m of lane l holds elements 2 (l % 4) and the next of row l / 4, or, with
  * .trans, of column l / 4. %csa becomes the shadow's place of one element.
  */
-static void put_element(struct lift_writer *w, unsigned matrix, unsigned which)
+static void put_matrix_element(struct lift_writer *w, unsigned matrix, unsigned which)
 {
     bool across = ptx_has_modifier(w->ins, "trans");
     lift_put_plain(w, "mov.u32 %%ci4, %%laneid;");
@@ -200,7 +200,7 @@ static void put_matrix_lane(struct lift_writer *w, const struct ptx_operand *one
     char v[24], e[24];
     if (kind == KIND_F32 && lane)
         return; /* two elements are a number, whose shadow lies at the first */
-    put_element(w, matrix, lane);
+    put_matrix_element(w, matrix, lane);
     if (store && !shadow) {
         lift_put(w, "mov.f64 %%ct0, 0dBFF0000000000000;");
         lift_put(w, "st.f64 [%%cca+8], %%ct0;");

@@ -152,7 +152,7 @@ static unsigned flags_of(const struct ptx_instruction *ins)
            ((int32_t)o[5].bits < 0 ? LIFT_B_MINUS : 0u);
 }
 
-static void put_head(struct lift_writer *w)
+static void put_product_head(struct lift_writer *w)
 {
     enum lift_kind kind = lift_product_kind(w->ins, 1);
     bool cells = w->lift->cell && !w->step->fresh && lift_is_wgmma(w->ins);
@@ -170,7 +170,8 @@ static void put_head(struct lift_writer *w)
 }
 
 /* A call of a function that has the product and one or two numbers of 64 bits or 32. */
-static void put_call(struct lift_writer *w, const char *name, const char *wide, unsigned number)
+static void put_product_call(struct lift_writer *w, const char *name, const char *wide,
+                             unsigned number)
 {
     lift_put_plain(w, "{");
     lift_put_plain(w, ".param .b64 cuvet_p, cuvet_w;");
@@ -197,10 +198,10 @@ static void put_fragment(struct lift_writer *w, unsigned operand, const char *fu
                            PRODUCT(own) + (i * lanes + lane) * sizeof(struct lift_number));
         }
     }
-    put_call(w, function, "0", lanes);
+    put_product_call(w, function, "0", lanes);
 }
 
-static void put_rows(struct lift_writer *w)
+static void put_product_rows(struct lift_writer *w)
 {
     const struct ptx_operand *a = &w->ins->operands[1];
     char descriptor[24];
@@ -209,7 +210,7 @@ static void put_rows(struct lift_writer *w)
         return;
     }
     snprintf(descriptor, sizeof descriptor, "%%r%u", a->reg);
-    put_call(w, "rows_there", descriptor, 0);
+    put_product_call(w, "rows_there", descriptor, 0);
 }
 
 /* What the sum at `n` of the thread had, in %cv0 and %ce0: nothing, where it is not added to. */
@@ -270,7 +271,7 @@ static void put_column(struct lift_writer *w, const char *function, const char *
     lift_put_plain(w, "}");
 }
 
-static unsigned columns_of(const struct ptx_instruction *ins)
+static unsigned product_columns(const struct ptx_instruction *ins)
 {
     return shape(ins, 'n');
 }
@@ -281,13 +282,13 @@ void lift_write_product(struct lift_writer *w)
     enum lift_kind kind = lift_product_kind(w->ins, 0);
     bool wgmma = lift_is_wgmma(w->ins);
     char wide[24] = "0";
-    put_head(w);
-    put_rows(w);
+    put_product_head(w);
+    put_product_rows(w);
     if (wgmma)
         snprintf(wide, sizeof wide, "%%r%u", w->ins->operands[2].reg);
     else
         put_fragment(w, 2, "columns");
-    for (unsigned n = 0; n < columns_of(w->ins) / 2; n += n % 2 ? 3 : 1) {
+    for (unsigned n = 0; n < product_columns(w->ins) / 2; n += n % 2 ? 3 : 1) {
         put_column(w, wgmma ? "sum_there" : "sum", wide, n / 4 * 8 + n % 2);
         put_sum(w, n, 0, kind);
         put_sum(w, n + 2, 1, kind);

@@ -20,13 +20,13 @@ static bool of_module(const struct ptx_operand *o)
     return o->kind == PTX_ADDRESS_OF && o->variable->space == PTX_GLOBAL;
 }
 
-static void gather(void *user, unsigned reg)
+static void gather_root(void *user, unsigned reg)
 {
     struct roots *r = user;
     r->roots |= r->lift->reg[reg].roots;
 }
 
-static void give(void *user, unsigned reg)
+static void give_root(void *user, unsigned reg)
 {
     struct roots *r = user;
     uint64_t *there = &r->lift->reg[reg].roots;
@@ -53,11 +53,11 @@ static void find_defs(struct lift *lift)
 }
 
 /* Layouts of addresses are changed through shared memory. */
-static void pass_shared(struct roots *r, const struct ptx_instruction *ins)
+static void pass_shared_roots(struct roots *r, const struct ptx_instruction *ins)
 {
     bool address = ins->space == PTX_SHARED && ptx_type_bits(ins->types[0]) == 64;
     if (address && strcmp(ins->opcode, "st") == 0) {
-        lift_each_register(&ins->operands[1], gather, r);
+        lift_each_register(&ins->operands[1], gather_root, r);
         r->changed |= (r->shared | r->roots) != r->shared;
         r->shared |= r->roots;
     } else if (address && strcmp(ins->opcode, "ld") == 0) {
@@ -66,7 +66,7 @@ static void pass_shared(struct roots *r, const struct ptx_instruction *ins)
 }
 
 /* The addresses that an instruction passes on: those of sums, of choices, and of copies. */
-static void spread(struct roots *r, const struct ptx_instruction *ins)
+static void spread_roots(struct roots *r, const struct ptx_instruction *ins)
 {
     static const char *const passing[] = {"mov", "add", "sub", "selp", "cvta", "mad", "min", "max"};
     const struct ptx_operand *o = ins->operands;
@@ -79,15 +79,15 @@ static void spread(struct roots *r, const struct ptx_instruction *ins)
     }
     if (strcmp(ins->opcode, "mov") == 0 && of_module(&o[1]))
         r->roots = MODULE;
-    pass_shared(r, ins);
+    pass_shared_roots(r, ins);
     for (unsigned i = 0; i < sizeof passing / sizeof *passing; i++) {
         bool mad = strcmp(passing[i], "mad") == 0;
         if (strcmp(ins->opcode, passing[i]) != 0)
             continue;
         for (unsigned k = mad ? 3 : 1; k < ins->operand_count; k++)
-            lift_each_register(&o[k], gather, r);
+            lift_each_register(&o[k], gather_root, r);
     }
-    lift_each_result(ins, give, r);
+    lift_each_result(ins, give_root, r);
 }
 
 static void find_roots(struct lift *lift)
@@ -96,7 +96,7 @@ static void find_roots(struct lift *lift)
     do {
         r.changed = false;
         for (unsigned i = 0; i < lift->kernel->instruction_count; i++)
-            spread(&r, &lift->kernel->instructions[i]);
+            spread_roots(&r, &lift->kernel->instructions[i]);
     } while (r.changed);
 }
 
@@ -118,7 +118,7 @@ static bool is_table(const struct lift *lift, const struct ptx_operand *memory)
            (of_module(at) || (at->kind == PTX_REGISTER && lift->reg[at->reg].roots == MODULE));
 }
 
-static int view_of(struct lift *lift, unsigned param)
+static int find_param_view(struct lift *lift, unsigned param)
 {
     for (unsigned i = 0; i < lift->views; i++) {
         if (lift->view[i].param == param)
@@ -151,7 +151,7 @@ static bool is_number(enum dtype dtype)
     return dtype == DTYPE_F32 || dtype == DTYPE_F16 || dtype == DTYPE_BF16;
 }
 
-static unsigned bytes_of(enum dtype dtype)
+static unsigned value_bytes(enum dtype dtype)
 {
     switch (dtype) {
     case DTYPE_I64:
@@ -170,7 +170,8 @@ static unsigned bytes_of(enum dtype dtype)
 static void note_dtype(struct lift_view *view, enum dtype dtype)
 {
     if (!view->dtype || (is_number(dtype) && !is_number(view->dtype)) ||
-        (is_number(dtype) == is_number(view->dtype) && bytes_of(dtype) < bytes_of(view->dtype)))
+        (is_number(dtype) == is_number(view->dtype) &&
+         value_bytes(dtype) < value_bytes(view->dtype)))
         view->dtype = dtype;
 }
 
@@ -189,7 +190,7 @@ static enum lift_refusal note_access(struct lift *lift, unsigned at, struct erro
     int param = root_of(lift, &ins->operands[memory]);
     if (param < 0)
         return lift_refuse(lift, ins, LIFT_ADDRESS, err);
-    int view = view_of(lift, (unsigned)param);
+    int view = find_param_view(lift, (unsigned)param);
     if (view < 0)
         return lift_refuse(lift, ins, LIFT_ARRAYS, err);
     lift->step[at].array = (int8_t)view;

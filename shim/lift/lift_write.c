@@ -454,7 +454,7 @@ static void put_cells(struct textbuf *out, const struct lift *lift)
                         "\tld.param.b64 %%ccells, [cuvet_r];\n\t}\n");
 }
 
-static void put_arrays(struct textbuf *out, const struct lift *lift)
+static void put_lift_arrays(struct textbuf *out, const struct lift *lift)
 {
     static const char *const fields[] = {"base", "in", "got", "bytes"};
     for (unsigned i = 0; i < lift->views; i++) {
@@ -480,7 +480,7 @@ static void put_start(struct textbuf *out, const struct lift *lift)
                    "\tadd.u32 %%cblock, %%cblock, %%ci0;\n"
                    "\tld.global.u32 %%cblocks, [%%ccall+%zu];\n",
                    CALL(first_block), CALL(blocks));
-    put_arrays(out, lift);
+    put_lift_arrays(out, lift);
     if (lift->products)
         textbuf_printf(out,
                        "\t.local .align 16 .b8 cuvet_product[%zu];\n\t.reg .b64 %%cproduct;\n"
@@ -507,7 +507,7 @@ static const char *target_of(const struct ptx_module *module)
                : module->target;
 }
 
-static void put_head(struct textbuf *out, const struct lift *lift)
+static void put_lift_head(struct textbuf *out, const struct lift *lift)
 {
     const struct ptx_module *module = lift->module;
     const struct ptx_function *kernel = lift->kernel;
@@ -544,7 +544,7 @@ static void put_head(struct textbuf *out, const struct lift *lift)
 enum status lift_write(const struct lift *lift, struct textbuf *out, struct error *err)
 {
     struct lift_writer w = {.lift = lift, .out = out};
-    put_head(out, lift);
+    put_lift_head(out, lift);
     put_start(out, lift);
     for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
         w.ins = &lift->kernel->instructions[i];

@@ -37,7 +37,7 @@ void side_lifts_open(struct side *side)
 }
 
 /* The place of a spec, which may be another's: then there is none for it. */
-static struct side_lift *place_of(struct side *side, const struct kernel_spec *spec)
+static struct side_lift *side_lift_of(struct side *side, const struct kernel_spec *spec)
 {
     const struct kernel_spec *none = NULL;
     if (!side->lifts)
@@ -50,7 +50,7 @@ static struct side_lift *place_of(struct side *side, const struct kernel_spec *s
 
 enum skip side_lift_request(struct side *side, const struct kernel_spec *spec, bool *wake)
 {
-    struct side_lift *lift = place_of(side, spec);
+    struct side_lift *lift = side_lift_of(side, spec);
     int none = NONE;
     *wake = false;
     if (!lift)
@@ -118,8 +118,8 @@ static void allow_shared(struct side *side, struct side_lift *lift)
         lift->shared = most - fixed;
 }
 
-static enum status load(struct side *side, struct side_lift *lift, const struct lift *from,
-                        struct error *err)
+static enum status load_lift(struct side *side, struct side_lift *lift, const struct lift *from,
+                             struct error *err)
 {
     struct textbuf text;
     CUmodule module = NULL;
@@ -138,11 +138,11 @@ static enum status load(struct side *side, struct side_lift *lift, const struct 
     return status;
 }
 
-static void settle(struct side *side, struct side_lift *lift)
+static void settle_lift(struct side *side, struct side_lift *lift)
 {
     const struct kernel_spec *spec = atomic_load(&lift->spec);
     struct error err = {{0}};
-    enum status status = load(side, lift, spec->lift, &err);
+    enum status status = load_lift(side, lift, spec->lift, &err);
     if (status)
         log_line(LOG_WARN, "%s: unchecked: its lifted PTX cannot be loaded on device %d: %s",
                  spec->label, side->device, err.text);
@@ -156,12 +156,12 @@ void side_lifts_load(struct side *side)
     while (i < SIDE_LIFTS && atomic_load(&side->lifts->lift[i].state) != WANTED)
         i++;
     if (i < SIDE_LIFTS)
-        settle(side, &side->lifts->lift[i]);
+        settle_lift(side, &side->lifts->lift[i]);
 }
 
 const struct side_reference *side_lift_reference(struct side *side, const struct kernel_spec *spec)
 {
-    struct side_lift *lift = place_of(side, spec);
+    struct side_lift *lift = side_lift_of(side, spec);
     return lift && atomic_load(&lift->state) == READY ? &lift->reference : NULL;
 }
 
@@ -198,8 +198,8 @@ static struct blocks blocks_of(const struct check *check)
     return (struct blocks){(uint32_t)first, (uint32_t)(end - first)};
 }
 
-static void fill(struct lift_call *out, const struct check *check, const struct ref_call *call,
-                 const struct lane *lane, CUdeviceptr places)
+static void fill_lift_call(struct lift_call *out, const struct check *check,
+                           const struct ref_call *call, const struct lane *lane, CUdeviceptr places)
 {
     const uint32_t *grid = check->grid, *block = check->block;
     struct blocks blocks = blocks_of(check);
@@ -242,8 +242,9 @@ static enum status find_places(struct side *side, const struct side_lift *lift,
 }
 
 /* The program's parameters and the address of the call behind them. */
-static enum status start(struct side *side, const struct side_lift *lift, const struct check *check,
-                         CUdeviceptr call, bool apart, struct error *err)
+static enum status start_lift(struct side *side, const struct side_lift *lift,
+                              const struct check *check, CUdeviceptr call, bool apart,
+                              struct error *err)
 {
     const struct param_layout *layout = &check->kernel->layout;
     void *params[LAYOUT_MAX + 1];
@@ -267,12 +268,12 @@ static enum status start(struct side *side, const struct side_lift *lift, const 
 enum status side_lift_launch(struct side *side, struct lane *lane, const struct check *check,
                              const struct ref_call *call, struct error *err)
 {
-    const struct side_lift *lift = place_of(side, check_spec(check));
+    const struct side_lift *lift = side_lift_of(side, check_spec(check));
     struct lift_call *own = (void *)lane->calls;
     lane->sequence = atomic_fetch_add(&side->sequence, 1);
     CUdeviceptr places = 0;
     enum status status = find_places(side, lift, check, &places, err);
-    fill(own, check, call, lane, places);
+    fill_lift_call(own, check, call, lane, places);
     if (!status)
         status = cuda_check(
             err,
@@ -282,5 +283,5 @@ enum status side_lift_launch(struct side *side, struct lane *lane, const struct 
         status = cuda_check(
             err, cuda.cuMemcpyHtoDAsync(lane->calls_device, own, sizeof *own, side->stream),
             "cuMemcpyHtoDAsync");
-    return status ? status : start(side, lift, check, lane->calls_device, places != 0, err);
+    return status ? status : start_lift(side, lift, check, lane->calls_device, places != 0, err);
 }

@@ -14,7 +14,7 @@
 /* A kernel whose PTX was read, or is refused. */
 struct lifted {
     struct lifted *next;
-    uint64_t key; /* key_of() */
+    uint64_t key; /* lifted_key() */
     struct lift *lift;
     const struct kernel_spec *spec; /* NULL: it is not lifted */
     enum lift_refusal counted;      /* as this; LIFT_LATE_PTX: until it is entered */
@@ -42,21 +42,21 @@ struct lifts {
     atomic_uint count[LIFT_REFUSALS]; /* LIFT_OK: lifted */
 };
 
-static uint64_t hash_of(const char *symbol)
+static uint64_t symbol_hash(const char *symbol)
 {
     return XXH3_64bits(symbol, strlen(symbol));
 }
 
 /* Of a kernel: by its text, or by why there is none. */
-static uint64_t key_of(const void *text, size_t bytes, enum lift_refusal refusal,
-                       const char *symbol)
+static uint64_t lifted_key(const void *text, size_t bytes, enum lift_refusal refusal,
+                           const char *symbol)
 {
-    return text ? XXH3_64bits_withSeed(text, bytes, hash_of(symbol))
-                : XXH3_64bits_withSeed(&refusal, sizeof refusal, hash_of(symbol));
+    return text ? XXH3_64bits_withSeed(text, bytes, symbol_hash(symbol))
+                : XXH3_64bits_withSeed(&refusal, sizeof refusal, symbol_hash(symbol));
 }
 
 /* Counts one as the second, no longer as the first. */
-static void move(struct lifts *lifts, enum lift_refusal from, enum lift_refusal to)
+static void move_refusal(struct lifts *lifts, enum lift_refusal from, enum lift_refusal to)
 {
     atomic_fetch_sub(&lifts->count[from], 1);
     atomic_fetch_add(&lifts->count[to], 1);
@@ -81,8 +81,8 @@ static struct lifted *find_lifted(struct lifts *lifts, uint64_t key)
 
 /* The record of the key. One that was not there is counted; else `lift` is freed. NULL: no
  * memory. */
-static struct lifted *note(struct lifts *lifts, uint64_t key, struct lift *lift,
-                           enum lift_refusal refusal)
+static struct lifted *note_lifted(struct lifts *lifts, uint64_t key, struct lift *lift,
+                                  enum lift_refusal refusal)
 {
     const enum lift_refusal counted = refusal ? refusal : LIFT_LATE_PTX;
     struct lifted *made = calloc(1, sizeof *made);
@@ -103,8 +103,8 @@ static struct lifted *note(struct lifts *lifts, uint64_t key, struct lift *lift,
 }
 
 /* Has the registry make a spec of what was lifted. */
-static enum lift_refusal enter(struct lifts *lifts, struct lifted *made, const char *symbol,
-                               const struct param_layout *layout)
+static enum lift_refusal enter_lifted(struct lifts *lifts, struct lifted *made, const char *symbol,
+                                      const struct param_layout *layout)
 {
     struct error err = {{0}};
     if (registry_lift(lifts->registry, symbol, layout, made->lift, &made->spec, &err)) {
@@ -119,8 +119,8 @@ static const struct kernel_spec *spec_of(struct lifts *lifts, struct lifted *kno
                                          const char *symbol, const struct param_layout *layout)
 {
     if (known && known->counted == LIFT_LATE_PTX) {
-        known->counted = enter(lifts, known, symbol, layout);
-        move(lifts, LIFT_LATE_PTX, known->counted);
+        known->counted = enter_lifted(lifts, known, symbol, layout);
+        move_refusal(lifts, LIFT_LATE_PTX, known->counted);
     }
     return known ? known->spec : NULL;
 }
@@ -129,14 +129,14 @@ static const struct kernel_spec *spec_of(struct lifts *lifts, struct lifted *kno
 
 static uint64_t key_of_job(const struct lifts_job *job)
 {
-    return key_of(job->text ? &job->text : NULL, sizeof job->text, job->refusal, job->symbol);
+    return lifted_key(job->text ? &job->text : NULL, sizeof job->text, job->refusal, job->symbol);
 }
 
 /* Of struct lifts_reader_settings. */
 static void on_done(void *user, const struct lifts_job *job)
 {
     struct lifts *lifts = user;
-    note(lifts, key_of_job(job), job->lift, job->refusal);
+    note_lifted(lifts, key_of_job(job), job->lift, job->refusal);
     atomic_fetch_sub(&lifts->count[LIFT_UNREAD_PTX], 1);
 }
 
@@ -188,14 +188,14 @@ static void start_job(struct lifts *lifts, struct loaded *made, const struct lau
         return;
     }
     free(job);
-    move(lifts, LIFT_UNREAD_PTX, refusal);
+    move_refusal(lifts, LIFT_UNREAD_PTX, refusal);
 }
 
 static const struct kernel_spec *find_in_fatbin(struct lifts *lifts, uint64_t load,
                                                 const struct launch *launch, const char *symbol,
                                                 const struct param_layout *layout)
 {
-    const uint64_t hash = hash_of(symbol);
+    const uint64_t hash = symbol_hash(symbol);
     struct loaded *known = lifts->loaded[hash % BUCKETS];
     while (known && (known->symbol != hash || known->load != load))
         known = known->next;
@@ -214,20 +214,20 @@ static const struct kernel_spec *find_in_fatbin(struct lifts *lifts, uint64_t lo
 /* ---- all ---- */
 
 /* NULL: no memory. */
-static struct lifted *lift(struct lifts *lifts, uint64_t key, const char *text, size_t bytes,
-                           const char *symbol)
+static struct lifted *lift_text(struct lifts *lifts, uint64_t key, const char *text, size_t bytes,
+                                const char *symbol)
 {
     struct error err = {{0}};
     struct lift *lift = NULL;
     enum lift_refusal refusal = lift_make(&lift, text, bytes, symbol, lifts->window, &err);
     if (refusal)
         log_line(LOG_INFO, "%s", err.text);
-    return note(lifts, key, lift, refusal);
+    return note_lifted(lifts, key, lift, refusal);
 }
 
 /* A kernels_lift_fn. */
-static const struct kernel_spec *find(void *user, const struct launch *launch, const char *symbol,
-                                      const struct param_layout *layout)
+static const struct kernel_spec *find_spec(void *user, const struct launch *launch,
+                                           const char *symbol, const struct param_layout *layout)
 {
     struct lifts *lifts = user;
     size_t bytes = 0;
@@ -236,11 +236,11 @@ static const struct kernel_spec *find(void *user, const struct launch *launch, c
     if (load)
         return find_in_fatbin(lifts, load, launch, symbol, layout);
     char *text = own_ptx(lifts->images, &query, &bytes);
-    uint64_t key = key_of(text, bytes, LIFT_NO_IMAGE, symbol);
+    uint64_t key = lifted_key(text, bytes, LIFT_NO_IMAGE, symbol);
     struct lifted *known = find_lifted(lifts, key);
     if (!known)
-        known =
-            text ? lift(lifts, key, text, bytes, symbol) : note(lifts, key, NULL, LIFT_NO_IMAGE);
+        known = text ? lift_text(lifts, key, text, bytes, symbol)
+                     : note_lifted(lifts, key, NULL, LIFT_NO_IMAGE);
     free(text);
     return spec_of(lifts, known, symbol, layout);
 }
@@ -262,7 +262,7 @@ struct lifts *lifts_start(struct pipeline *pipeline, struct registry *registry)
         return NULL;
     }
     images_keep_ptx(pipeline->images);
-    kernels_lift(pipeline->kernels, find, lifts);
+    kernels_lift(pipeline->kernels, find_spec, lifts);
     return lifts;
 }
 

@@ -74,7 +74,7 @@ static bool is_at_hand(const struct lifts_reader *reader, const struct lifts_job
     return reader->load == job->load && reader->arch == job->arch;
 }
 
-static enum lift_refusal unpack(struct lifts_reader *reader, const struct lifts_job *job)
+static enum lift_refusal unpack_job(struct lifts_reader *reader, const struct lifts_job *job)
 {
     struct copying copying = {.arch = job->arch, .refusal = LIFT_NO_IMAGE};
     images_read(reader->settings.images, job->load, copy_packed, &copying);
@@ -86,7 +86,7 @@ static enum lift_refusal unpack(struct lifts_reader *reader, const struct lifts_
 }
 
 /* Puts the text of the job's fatbin into `text`, or returns the reason. */
-static enum lift_refusal read_text(struct lifts_reader *reader, const struct lifts_job *job)
+static enum lift_refusal read_job_text(struct lifts_reader *reader, const struct lifts_job *job)
 {
     struct refused *refused = &reader->refused[job->load % REFUSED];
     if (is_at_hand(reader, job))
@@ -94,7 +94,7 @@ static enum lift_refusal read_text(struct lifts_reader *reader, const struct lif
     if (refused->load == job->load && refused->arch == job->arch)
         return refused->refusal;
     forget_text(reader);
-    enum lift_refusal refusal = unpack(reader, job);
+    enum lift_refusal refusal = unpack_job(reader, job);
     if (refusal) {
         *refused = (struct refused){job->load, job->arch, refusal};
     } else {
@@ -123,7 +123,7 @@ static enum lift_refusal lift_kernel(const struct lifts_reader *reader, struct l
 }
 
 /* The job may be freed as soon as it is done. */
-static void finish(struct lifts_reader *reader, struct lifts_job *job)
+static void finish_job(struct lifts_reader *reader, struct lifts_job *job)
 {
     const void *function = job->refusal ? NULL : job->function;
     reader->settings.done(reader->settings.user, job);
@@ -153,7 +153,7 @@ static struct lifts_job *take_job(struct lifts_reader *reader)
 
 /* The next job; NULL: the reader is to end. While it waits it keeps no text, which is freed without
  * the lock, since that takes long. */
-static struct lifts_job *next_job(struct lifts_reader *reader)
+static struct lifts_job *next_lifts_job(struct lifts_reader *reader)
 {
     struct lifts_job *job = NULL;
     pthread_mutex_lock(&reader->lock);
@@ -170,17 +170,17 @@ static struct lifts_job *next_job(struct lifts_reader *reader)
     return job;
 }
 
-static void *run(void *user)
+static void *run_reader(void *user)
 {
     struct lifts_reader *reader = user;
     struct lifts_job *job;
     own_thread.work = OWN_WORK;
     prctl(PR_SET_NAME, "cuvet-ptx");
-    while ((job = next_job(reader))) {
-        job->refusal = read_text(reader, job);
+    while ((job = next_lifts_job(reader))) {
+        job->refusal = read_job_text(reader, job);
         if (!job->refusal)
             job->refusal = lift_kernel(reader, job);
-        finish(reader, job);
+        finish_job(reader, job);
     }
     forget_text(reader);
     return NULL;
@@ -191,7 +191,7 @@ enum lift_refusal lifts_reader_add(struct lifts_reader *reader, struct lifts_job
     enum lift_refusal refusal = LIFT_OK;
     pthread_mutex_lock(&reader->lock);
     if (!reader->started && !reader->stop)
-        reader->started = !thread_start(&reader->thread, 0, run, reader);
+        reader->started = !thread_start(&reader->thread, 0, run_reader, reader);
     if (reader->stop) {
         refusal = LIFT_UNREAD_PTX;
     } else if (!reader->started) {

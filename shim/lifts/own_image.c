@@ -3,7 +3,7 @@
 #include "judge/images.h"
 
 /* A kernels_image_fn. */
-static uint64_t hash_of(void *user, const struct launch *launch, const char *symbol)
+static uint64_t own_hash(void *user, const struct launch *launch, const char *symbol)
 {
     struct images *images = user;
     if (symbol_is_call(symbol))
@@ -15,5 +15,5 @@ static uint64_t hash_of(void *user, const struct launch *launch, const char *sym
 void own_image_distinguish(struct pipeline *pipeline)
 {
     if (pipeline->images)
-        kernels_distinguish(pipeline->kernels, hash_of, pipeline->images);
+        kernels_distinguish(pipeline->kernels, own_hash, pipeline->images);
 }

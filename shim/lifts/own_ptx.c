@@ -24,7 +24,7 @@ struct types {
     struct shown *bucket[BUCKETS];
 };
 
-static char *text_of(const struct image *image, size_t *bytes)
+static char *own_text(const struct image *image, size_t *bytes)
 {
     size_t image_bytes;
     const void *data = image_data(image, &image_bytes);
@@ -35,7 +35,7 @@ char *own_ptx(struct images *images, const struct image_query *query, size_t *by
 {
     const char *reason;
     const struct image *image = images_hold(images, query, &reason);
-    char *text = text_of(image, bytes);
+    char *text = own_text(image, bytes);
     images_release(images, image);
     return text;
 }
@@ -46,7 +46,7 @@ static void read_types(struct types *types, uint64_t key, const struct image *im
 {
     const unsigned count = layout->count < LAYOUT_MAX ? layout->count : LAYOUT_MAX;
     size_t bytes = 0;
-    char *text = text_of(image, &bytes);
+    char *text = own_text(image, &bytes);
     if (text)
         facts_layout(text, bytes, symbol, layout);
     free(text);

@@ -115,7 +115,7 @@ static void take_notes(struct linter *linter, const char *symbol, const struct l
 
 /* ---- the process ---- */
 
-static void give_up(struct linter *linter, const char *sentence)
+static void give_up_linter(struct linter *linter, const char *sentence)
 {
     if (!linter->given_up)
         linter->settings.complain(linter->settings.user, sentence);
@@ -124,7 +124,7 @@ static void give_up(struct linter *linter, const char *sentence)
 }
 
 /* Whether there is a process. */
-static bool start_process(struct linter *linter)
+static bool start_lint_process(struct linter *linter)
 {
     const struct linter_settings *s = &linter->settings;
     const char *argv[] = {"cuvet",   "lint",        "--serve", s->version,
@@ -137,13 +137,13 @@ static bool start_process(struct linter *linter)
     if (linter->starts == LINTER_STARTS) {
         error_set(&err, STATUS_IO, "the process that lints kernels ended or was late %d times",
                   LINTER_STARTS);
-        give_up(linter, err.text);
+        give_up_linter(linter, err.text);
         return false;
     }
     linter->starts++;
     if (!linter_client_start(&linter->client, linter->tool, (char *const *)argv, linter->env, &err))
         return true;
-    give_up(linter, err.text);
+    give_up_linter(linter, err.text);
     return false;
 }
 
@@ -159,7 +159,7 @@ static uint64_t *place_of_key(struct linter *linter, uint64_t key)
 }
 
 /* Whether it is to be linted. A kernel without an image is known by its symbol. */
-static bool is_new(struct linter *linter, const char *symbol, const void *image, size_t bytes)
+static bool lint_is_new(struct linter *linter, const char *symbol, const void *image, size_t bytes)
 {
     uint64_t key = XXH3_64bits_withSeed(image, bytes, XXH3_64bits(symbol, strlen(symbol)));
     uint64_t *place = place_of_key(linter, key ? key : 1);
@@ -192,7 +192,7 @@ static void take_answer(struct linter *linter, const char *symbol, const struct 
         return;
     case LINT_OTHER_BUILD:
         miss(linter, LINTER_MISS_LOST);
-        give_up(linter, "the program cuvet is of another version than the library");
+        give_up_linter(linter, "the program cuvet is of another version than the library");
     }
 }
 
@@ -201,7 +201,7 @@ static void ask(struct linter *linter, struct job *job, const void *image, size_
     const char *symbol = job->query.symbol;
     struct lint_answer answer = {0};
     char *body;
-    if (!start_process(linter)) {
+    if (!start_lint_process(linter)) {
         miss(linter, LINTER_MISS_LOST);
         return;
     }
@@ -230,7 +230,7 @@ static void lint(struct linter *linter, struct job *job)
     const struct image *image = images_hold(linter->settings.images, &job->query, &reason);
     const void *data = image_data(image, &bytes);
     bool fits = data && bytes <= LINTER_IMAGE_BYTES && strlen(symbol) < LINTER_SYMBOL_BYTES;
-    if (is_new(linter, symbol, fits ? data : "", fits ? bytes : 0)) {
+    if (lint_is_new(linter, symbol, fits ? data : "", fits ? bytes : 0)) {
         if (fits)
             ask(linter, job, data, bytes);
         else
@@ -242,7 +242,7 @@ static void lint(struct linter *linter, struct job *job)
 /* ---- the thread ---- */
 
 /* The next job, for free(); NULL: the linter is to end. */
-static struct job *next_job(struct linter *linter)
+static struct job *next_lint_job(struct linter *linter)
 {
     struct job *job = NULL;
     pthread_mutex_lock(&linter->lock);
@@ -261,13 +261,13 @@ static struct job *next_job(struct linter *linter)
     return job;
 }
 
-static void *run(void *user)
+static void *run_linter(void *user)
 {
     struct linter *linter = user;
     struct job *job;
     own_thread.work = OWN_WORK;
     prctl(PR_SET_NAME, "cuvet-lint");
-    while ((job = next_job(linter))) {
+    while ((job = next_lint_job(linter))) {
         lint(linter, job);
         free(job);
     }
@@ -337,7 +337,8 @@ void linter_see(void *user, const struct launch *launch, const struct known_kern
         return;
     struct job *job = make_job(linter, launch, kernel);
     pthread_mutex_lock(&linter->lock);
-    linter->started |= job && !linter->started && !thread_start(&linter->thread, 0, run, linter);
+    linter->started |=
+        job && !linter->started && !thread_start(&linter->thread, 0, run_linter, linter);
     bool taken = linter->started && job && linter->queued < LINTER_KERNELS;
     linter->counts.missed[LINTER_MISS_FULL] += !taken;
     if (taken) {

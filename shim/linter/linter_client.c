@@ -41,7 +41,8 @@ enum status linter_client_start(struct linter_client *client, const char *tool, 
 }
 
 /* Sends or receives what can be at once. 1: some bytes; 0: none yet; -1: the process is gone. */
-static int move(struct linter_client *client, char *at, size_t bytes, bool sends, size_t *moved)
+static int move_client_bytes(struct linter_client *client, char *at, size_t bytes, bool sends,
+                             size_t *moved)
 {
     int fd = own_fd_get(&client->socket);
     if (fd < 0)
@@ -70,7 +71,7 @@ static enum linter_step move_all(struct linter_client *client, void *bytes, size
             return LINTER_STOPPED;
         if (clock_ns() > deadline)
             return LINTER_LATE;
-        if (move(client, at, count, sends, &moved) < 0)
+        if (move_client_bytes(client, at, count, sends, &moved) < 0)
             return LINTER_LOST;
         at += moved;
         count -= moved;
@@ -78,8 +79,8 @@ static enum linter_step move_all(struct linter_client *client, void *bytes, size
     return LINTER_ANSWERED;
 }
 
-static enum linter_step receive(struct linter_client *client, int64_t deadline,
-                                struct lint_answer *answer, char **body)
+static enum linter_step receive_notes(struct linter_client *client, int64_t deadline,
+                                      struct lint_answer *answer, char **body)
 {
     enum linter_step step = move_all(client, answer, sizeof *answer, false, deadline);
     if (step != LINTER_ANSWERED)
@@ -101,7 +102,7 @@ enum linter_step linter_client_ask(struct linter_client *client, const struct li
     if (step == LINTER_ANSWERED)
         step = move_all(client, (void *)image, head->image, true, deadline);
     if (step == LINTER_ANSWERED)
-        step = receive(client, deadline, answer, body);
+        step = receive_notes(client, deadline, answer, body);
     if (step == LINTER_ANSWERED)
         return step;
     free(*body);

@@ -29,7 +29,7 @@ bool lint_wire_is_answer(const struct lint_answer *head)
            head->bytes <= LINTER_ANSWER_BYTES;
 }
 
-static void put_text(struct textbuf *out, const char *text)
+static void put_wire_text(struct textbuf *out, const char *text)
 {
     textbuf_add(out, text ? text : "", text ? strlen(text) + 1 : 1);
 }
@@ -38,13 +38,13 @@ void lint_wire_put(struct textbuf *out, const struct lint_note *note)
 {
     const uint32_t numbers[3] = {note->line, note->source_line, note->more};
     textbuf_add(out, (const char *)numbers, sizeof numbers);
-    put_text(out, note->rule);
-    put_text(out, note->severity);
-    put_text(out, note->sentence);
-    put_text(out, note->source);
+    put_wire_text(out, note->rule);
+    put_wire_text(out, note->severity);
+    put_wire_text(out, note->sentence);
+    put_wire_text(out, note->source);
 }
 
-static bool take_text(const char **at, const char *end, const char **out)
+static bool take_wire_text(const char **at, const char *end, const char **out)
 {
     const char *zero = *at < end ? memchr(*at, '\0', (size_t)(end - *at)) : NULL;
     *out = *at;
@@ -60,6 +60,6 @@ bool lint_wire_take(const char **at, const char *end, struct lint_note *out)
     memcpy(numbers, *at, sizeof numbers);
     *at += sizeof numbers;
     *out = (struct lint_note){.line = numbers[0], .source_line = numbers[1], .more = numbers[2]};
-    return take_text(at, end, &out->rule) && take_text(at, end, &out->severity) &&
-           take_text(at, end, &out->sentence) && take_text(at, end, &out->source);
+    return take_wire_text(at, end, &out->rule) && take_wire_text(at, end, &out->severity) &&
+           take_wire_text(at, end, &out->sentence) && take_wire_text(at, end, &out->source);
 }

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-static bool begins(const char *text, const char *with)
+static bool name_begins(const char *text, const char *with)
 {
     return strncmp(text, with, strlen(with)) == 0;
 }
@@ -26,15 +26,15 @@ enum generator generator_of(const char *symbol)
                                            "triton_per_fused_", "triton_tem_fused_",
                                            "triton_for_fused_", "triton_mm_"};
     for (size_t i = 0; i < sizeof fusions / sizeof *fusions; i++) {
-        if (begins(symbol, fusions[i]) && ends_as_fusion(symbol))
+        if (name_begins(symbol, fusions[i]) && ends_as_fusion(symbol))
             return GENERATOR_XLA;
     }
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        if (begins(symbol, others[i]))
+        if (name_begins(symbol, others[i]))
             return GENERATOR_XLA;
     }
     for (size_t i = 0; i < sizeof inductor / sizeof *inductor; i++) {
-        if (begins(symbol, inductor[i]))
+        if (name_begins(symbol, inductor[i]))
             return GENERATOR_INDUCTOR;
     }
     return GENERATOR_NONE;

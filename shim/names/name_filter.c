@@ -16,7 +16,7 @@ enum { FIRST = 64, BEGIN = 4, WHOLE = 1 /* in a word's hash */ };
 
 /* ---- words ---- */
 
-static uint64_t hash_of(const char *word, size_t length, bool whole)
+static uint64_t word_hash(const char *word, size_t length, bool whole)
 {
     uint64_t hash = XXH3_64bits(word, length);
     return whole ? hash | WHOLE : hash & ~(uint64_t)WHOLE;
@@ -30,7 +30,7 @@ static size_t begin_place(const struct name_filter *filter, const char *text)
 }
 
 /* Where a word is, or the free place for it. */
-static uint16_t *place_of(const struct name_filter *filter, uint64_t hash)
+static uint16_t *filter_place(const struct name_filter *filter, uint64_t hash)
 {
     size_t at = (hash >> 1) & (filter->places - 1);
     while (filter->place[at] && filter->word[filter->place[at]].hash != hash)
@@ -38,10 +38,10 @@ static uint16_t *place_of(const struct name_filter *filter, uint64_t hash)
     return &filter->place[at];
 }
 
-static void enter(struct name_filter *filter, uint16_t number)
+static void enter_pattern(struct name_filter *filter, uint16_t number)
 {
     struct filter_word *word = &filter->word[number];
-    *place_of(filter, word->hash) = number;
+    *filter_place(filter, word->hash) = number;
     if (word->hash & WHOLE)
         return;
     uint16_t *begin = &filter->begin[begin_place(filter, word->text)];
@@ -61,7 +61,7 @@ static bool grow_places(struct name_filter *filter)
     filter->begin = both + places;
     filter->places = places;
     for (size_t i = 1; i < filter->words; i++)
-        enter(filter, (uint16_t)i);
+        enter_pattern(filter, (uint16_t)i);
     return true;
 }
 
@@ -77,7 +77,7 @@ static void *grown(void *list, size_t count, size_t *room, size_t size)
 }
 
 /* Number 0 is no word. */
-static bool make_room(struct name_filter *filter)
+static bool grow_filter(struct name_filter *filter)
 {
     void *words = grown(filter->word, filter->words, &filter->word_room, sizeof *filter->word);
     if (!words)
@@ -94,10 +94,10 @@ bool name_filter_word(struct name_filter *filter, const char *text, bool whole, 
     *number = 0;
     if (!whole && length < BEGIN)
         return true;
-    if (!make_room(filter))
+    if (!grow_filter(filter))
         return false;
-    uint64_t hash = hash_of(text, length, whole);
-    *number = *place_of(filter, hash);
+    uint64_t hash = word_hash(text, length, whole);
+    *number = *filter_place(filter, hash);
     if (*number) { /* another word of that hash is not searched for */
         *number = strcmp(filter->word[*number].text, text) == 0 ? *number : 0;
         return true;
@@ -107,7 +107,7 @@ bool name_filter_word(struct name_filter *filter, const char *text, bool whole, 
     *number = (uint16_t)filter->words;
     filter->word[filter->words++] =
         (struct filter_word){.text = text, .hash = hash, .length = (uint32_t)length};
-    enter(filter, *number);
+    enter_pattern(filter, *number);
     if (whole && (!filter->shortest || length < filter->shortest))
         filter->shortest = length;
     if (whole && length > filter->longest)
@@ -140,7 +140,7 @@ bool name_filter_pattern(struct name_filter *filter, const uint16_t *number, siz
     if (!patterns)
         return false;
     filter->pattern = patterns;
-    if (!make_room(filter))
+    if (!grow_filter(filter))
         return false;
     struct filter_pattern pattern = {.owner = owner};
     size_t words = 0;
@@ -190,7 +190,7 @@ static void look_word(const struct name_filter *filter, const char *word, size_t
                       struct name_found *found)
 {
     if (filter->shortest && length >= filter->shortest && length <= filter->longest)
-        mark(found, *place_of(filter, hash_of(word, length, true)));
+        mark(found, *filter_place(filter, word_hash(word, length, true)));
 }
 
 /* Each identifier of a mangled name stands behind its length. Where digits of something else come

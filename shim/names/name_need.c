@@ -18,7 +18,7 @@ static const char made_up[] =
     "static_cast dynamic_cast reinterpret_cast guard variable vtable typeinfo name for "
     "_GLOBAL__N_ _INTERNAL_ initializer thunk virtual transaction_safe";
 
-static bool in_word(char c)
+static bool in_needed_word(char c)
 {
     return isalnum((unsigned char)c) || c == '_' || c == '$';
 }
@@ -62,7 +62,7 @@ static void offer(struct longest *best, struct run run)
 size_t name_run(const char *text)
 {
     size_t length = 0;
-    while (in_word(text[length]))
+    while (in_needed_word(text[length]))
         length++;
     return length;
 }
@@ -122,7 +122,7 @@ static struct longest longest_of_glob(const char *text)
             return (struct longest){0};
         if (*text == '[')
             text = behind_class(text);
-        else if (*text && !in_word(*text))
+        else if (*text && !in_needed_word(*text))
             text++;
     }
     return text ? best : (struct longest){0};
@@ -177,7 +177,7 @@ static struct longest longest_of_regex(const char *text, const char *end)
 }
 
 /* Without memory: fewer. */
-static void keep(struct name_need *out, struct arena *arena, struct run run)
+static void keep_run(struct name_need *out, struct arena *arena, struct run run)
 {
     out->word[out->words].text = arena_text(arena, run.start, run.length);
     out->word[out->words].whole = run.whole;
@@ -192,7 +192,7 @@ static void need_of_exact(struct name_need *out, struct arena *arena, const char
     if (!symbol_describe(&names, arena, text))
         return;
     if (names.demangled == names.mangled && !text[name_run(text)]) {
-        keep(out, arena, (struct run){text, strlen(text), true});
+        keep_run(out, arena, (struct run){text, strlen(text), true});
         return;
     }
     if (names.demangled == names.mangled) {
@@ -201,7 +201,7 @@ static void need_of_exact(struct name_need *out, struct arena *arena, const char
     }
     struct longest best = names.plain ? longest_word(names.plain) : (struct longest){0};
     if (best.run[0].length)
-        keep(out, arena, best.run[0]);
+        keep_run(out, arena, best.run[0]);
 }
 
 void name_need_find(struct name_need *out, struct arena *arena, const char *pattern)
@@ -218,5 +218,5 @@ void name_need_find(struct name_need *out, struct arena *arena, const char *patt
         return;
     }
     for (unsigned i = 0; i < NAME_WORDS && best.run[i].length >= SHORTEST_PART; i++)
-        keep(out, arena, best.run[i]);
+        keep_run(out, arena, best.run[i]);
 }

@@ -55,7 +55,7 @@ static void strip_end(char *text)
 
 /* ---- one parameter ---- */
 
-static struct param_spelled read_type(const char *text)
+static struct param_spelled read_param_type(const char *text)
 {
     struct param_spelled out = {0};
     char word[WORD];
@@ -79,7 +79,7 @@ bool param_types_next(const char **list, struct param_spelled *out)
     char word[WORD];
     if (!next_type(list, word))
         return false;
-    *out = read_type(word);
+    *out = read_param_type(word);
     return true;
 }
 
@@ -137,7 +137,7 @@ static const struct signature_item *item_of(const struct signature *signature, u
 
 /* ---- the sentence ---- */
 
-static void append(char list[LIST], const char *text)
+static void append_type(char list[LIST], const char *text)
 {
     size_t used = strlen(list);
     if (used + strlen(text) + 8 < LIST)
@@ -146,7 +146,7 @@ static void append(char list[LIST], const char *text)
         snprintf(list + used, LIST - used, ", ...");
 }
 
-static void text_of(const struct signature_item *item, char out[WORD])
+static void param_text(const struct signature_item *item, char out[WORD])
 {
     if (!item)
         snprintf(out, WORD, "_");
@@ -157,17 +157,17 @@ static void text_of(const struct signature_item *item, char out[WORD])
         snprintf(out, WORD, "%s%s", dtype_text(item->type.dtype), item->array ? "*" : "");
 }
 
-static enum status disagree(const struct signature *signature, unsigned param, const char *theirs,
-                            const char *list, struct error *err)
+static enum status type_disagrees(const struct signature *signature, unsigned param,
+                                  const char *theirs, const char *list, struct error *err)
 {
     char ours[WORD], word[WORD], by_signature[LIST] = "", by_kernel[LIST] = "";
     for (unsigned i = 0; i < signature->params && next_type(&list, word); i++) {
-        append(by_kernel, *word ? word : "...");
-        text_of(item_of(signature, i), word);
-        append(by_signature, word);
+        append_type(by_kernel, *word ? word : "...");
+        param_text(item_of(signature, i), word);
+        append_type(by_signature, word);
     }
     const struct signature_item *item = item_of(signature, param);
-    text_of(item, ours);
+    param_text(item, ours);
     return error_set(err, STATUS_INVALID,
                      "parameter %u %.40s is %.60s, the signature has %s; types by the "
                      "signature: %s; by the kernel: %s",
@@ -183,9 +183,9 @@ enum status param_types_fit(const struct signature *signature, const char *deman
         return STATUS_OK;
     for (unsigned i = 0; i < signature->params && next_type(&at, word); i++) {
         const struct signature_item *item = item_of(signature, i);
-        struct param_spelled spelled = read_type(word);
+        struct param_spelled spelled = read_param_type(word);
         if (item && *word && !item_fits(item, &spelled))
-            return disagree(signature, i, word, list, err);
+            return type_disagrees(signature, i, word, list, err);
     }
     return STATUS_OK;
 }

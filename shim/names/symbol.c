@@ -16,7 +16,7 @@ extern int __gcclibcxx_demangle_callback(
 
 enum { SUBSTITUTIONS = 16 };
 
-static bool in_word(char c)
+static bool in_symbol_word(char c)
 {
     return isalnum((unsigned char)c) || c == '_' || c == '$';
 }
@@ -51,7 +51,7 @@ const char *symbol_normalise(struct arena *arena, const char *text)
             text += tag;
             continue;
         }
-        while (in_word(text[word]))
+        while (in_symbol_word(text[word]))
             word++;
         if (word == 0) {
             *to++ = *text++;
@@ -121,7 +121,7 @@ struct demangled {
     jmp_buf enough;
 };
 
-static void take_text(const char *bytes, size_t count, void *user)
+static void take_demangled(const char *bytes, size_t count, void *user)
 {
     struct demangled *demangled = user;
     if (count > SYMBOL_TEXT - demangled->text.length)
@@ -167,7 +167,7 @@ static bool demangle(struct demangled *out, const char *mangled)
         return false;
     if (setjmp(out->enough))
         return false;
-    return __gcclibcxx_demangle_callback(mangled, take_text, out) == 0 && out->text.data;
+    return __gcclibcxx_demangle_callback(mangled, take_demangled, out) == 0 && out->text.data;
 }
 
 bool symbol_describe(struct symbol_names *out, struct arena *arena, const char *mangled)

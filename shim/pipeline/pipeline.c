@@ -39,7 +39,7 @@ static void pack_params(struct side *side, struct check *check, const struct lau
         launch_pack(launch, layout, out, large ? CHECK_LARGE_PARAMS : CHECK_PARAMS);
 }
 
-static void fill(struct ticket *ticket, const struct launch *launch)
+static void fill_ticket(struct ticket *ticket, const struct launch *launch)
 {
     struct check *check = ticket->check;
     atomic_store_explicit(&check->state, CHECK_FILLING, memory_order_relaxed);
@@ -110,10 +110,10 @@ enum status pipeline_enqueue_after(struct ticket *ticket, const struct launch *l
 }
 
 /* What a launch that passed all gates needs before it runs. SKIP_DRIVER: nothing is held. */
-static enum skip begin(struct pipeline *pipeline, const struct launch *launch,
-                       struct ticket *ticket, struct error *why)
+static enum skip begin_ticket(struct pipeline *pipeline, const struct launch *launch,
+                              struct ticket *ticket, struct error *why)
 {
-    fill(ticket, launch);
+    fill_ticket(ticket, launch);
     ticket->check->binding.call.seed = pipeline->seed ^ ticket->kernel->key ^ ticket->number;
     if (enqueue_before(ticket, launch, &ticket->torn, why)) {
         if (!ticket->torn) {
@@ -139,7 +139,7 @@ static void sample(struct pipeline *pipeline, const struct launch *launch, struc
     why.text[0] = '\0';
     ticket->skip = gates_admit(pipeline, launch, ticket, &why);
     if (!ticket->skip)
-        ticket->skip = begin(pipeline, launch, ticket, &why);
+        ticket->skip = begin_ticket(pipeline, launch, ticket, &why);
     if (UNUSUAL(pipeline_has_state(ticket->kernel->spec)))
         pipeline_settle_state(pipeline, launch, ticket, ticket->skip);
     if (ticket->skip && why.text[0])
@@ -147,7 +147,7 @@ static void sample(struct pipeline *pipeline, const struct launch *launch, struc
 }
 
 /* The launch's number among those of its kernel: of several threads' at once no two are equal. */
-static uint64_t take_number(struct known_kernel *kernel)
+static uint64_t take_launch_number(struct known_kernel *kernel)
 {
     const struct tally *tallies = atomic_load_explicit(&kernel->tallies, memory_order_acquire);
     uint64_t before = atomic_fetch_add_explicit(&kernel->launches, 1, memory_order_relaxed) +
@@ -192,7 +192,7 @@ static uint64_t executed_number(const struct launch *launch, const struct ticket
 enum skip pipeline_begin(struct pipeline *pipeline, const struct launch *launch,
                          struct ticket *ticket)
 {
-    ticket->number = take_number(ticket->kernel);
+    ticket->number = take_launch_number(ticket->kernel);
     ticket->executed = executed_number(launch, ticket);
     if (!ticket->skip)
         sample(pipeline, launch, ticket);
@@ -232,7 +232,7 @@ bool pipeline_enter(struct pipeline *pipeline, const struct launch *launch, stru
     return false;
 }
 
-static void count(struct pipeline *pipeline, const struct ticket *ticket, enum skip skip)
+static void count_ticket(struct pipeline *pipeline, const struct ticket *ticket, enum skip skip)
 {
     ledger_skip(pipeline->sink, ticket->kernel ? ticket->kernel->spec : NULL, skip);
 }
@@ -257,7 +257,7 @@ static void abandon(struct pipeline *pipeline, const struct launch *launch, stru
     } else if (!goes_before(ticket)) {
         paying_back(pipeline, ticket->check);
         side_release(ticket->side, ticket->check);
-        count(pipeline, ticket, SKIP_LAUNCH_FAILED);
+        count_ticket(pipeline, ticket, SKIP_LAUNCH_FAILED);
     } else if (!snapshot_seal(ticket->side, ticket->check, launch, NULL)) {
         side_submit(ticket->side, ticket->check, CHECK_ABANDONED);
         collector_wake(pipeline->collector); /* which counts it */
@@ -295,7 +295,7 @@ static void hand_over(struct pipeline *pipeline, const struct launch *launch, st
     }
     paying_back(pipeline, ticket->check);
     side_release(ticket->side, ticket->check);
-    count(pipeline, ticket, SKIP_DRIVER);
+    count_ticket(pipeline, ticket, SKIP_DRIVER);
 }
 
 /* For the next launch on this stream. What went into a graph has not run. */
@@ -328,13 +328,13 @@ void pipeline_exit(struct pipeline *pipeline, const struct launch *launch, struc
         if (ticket->skip == SKIP_NONE)
             abandon(pipeline, launch, ticket);
         else
-            count(pipeline, ticket, SKIP_LAUNCH_FAILED);
+            count_ticket(pipeline, ticket, SKIP_LAUNCH_FAILED);
         return;
     }
     if (ticket->skip == SKIP_NONE)
         hand_over(pipeline, launch, ticket);
     else
-        count(pipeline, ticket, ticket->skip);
+        count_ticket(pipeline, ticket, ticket->skip);
     if (UNUSUAL(pipeline->sync))
         wait_for_launch(pipeline, launch, ticket->kernel);
     if (ticket->has_earlier || (ticket->kernel && ticket->kernel->after))

@@ -18,7 +18,7 @@ static void report(const struct pipeline *pipeline, const struct api_error *erro
 }
 
 /* True once for each call and error, for the first OWN of these. */
-static bool is_new(const char *api, CUresult result)
+static bool error_is_new(const char *api, CUresult result)
 {
     enum { OWN = 64 };
     static _Atomic(uint64_t) seen[OWN];
@@ -41,7 +41,7 @@ static void own_error(const struct pipeline *pipeline, const char *api, CUresult
     struct api_error error = {.api = api, .own = true, .error = cuda_error_name(result)};
     bool ends = result == CUDA_ERROR_DEINITIALIZED || result == CUDA_ERROR_INVALID_CONTEXT ||
                 result == CUDA_ERROR_CONTEXT_IS_DESTROYED; /* usual where a program ends */
-    if (!ends && !recent_is_fault(result) && is_new(api, result))
+    if (!ends && !recent_is_fault(result) && error_is_new(api, result))
         report(pipeline, &error);
 }
 
@@ -56,7 +56,7 @@ void pipeline_api_failed(const struct pipeline *pipeline, const char *api, CUres
 }
 
 /* No capture of the program's is disturbed by the wait. */
-static CUresult wait_for(const struct launch *launch)
+static CUresult wait_for_call(const struct launch *launch)
 {
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
     cuda.cuThreadExchangeStreamCaptureMode(&mode);
@@ -70,7 +70,7 @@ void pipeline_sync(const struct pipeline *pipeline, const struct launch *launch,
 {
     if (gates_captures(launch, NULL) == SKIP_CAPTURED)
         return; /* a fault that was quicker is an error of this call, too */
-    CUresult result = wait_for(launch);
+    CUresult result = wait_for_call(launch);
     if (!recent_new_fault(result))
         return;
     error->api = "cuStreamSynchronize";

@@ -41,8 +41,8 @@ static void clear_pause(struct ticket *ticket)
 }
 
 /* Whether the launch is checked because another one was. */
-static bool follows(const struct pipeline *pipeline, const struct launch *launch,
-                    struct ticket *ticket)
+static bool take_moment(const struct pipeline *pipeline, const struct launch *launch,
+                        struct ticket *ticket)
 {
     const struct kernel_spec *spec = ticket->kernel->spec;
     bool state =
@@ -52,7 +52,7 @@ static bool follows(const struct pipeline *pipeline, const struct launch *launch
 }
 
 /* Whether launches behind this one are due, so that none may be passed over. */
-static bool settle(const struct pipeline *pipeline, const struct ticket *ticket)
+static bool settle_moment(const struct pipeline *pipeline, const struct ticket *ticket)
 {
     const struct kernel_spec *spec = ticket->kernel->spec;
     bool state = spec->plan->state && caches_settle(pipeline->caches);
@@ -72,14 +72,14 @@ void pipeline_decide_state(const struct pipeline *pipeline, const struct launch 
             caches_node(pipeline->caches, spec, launch, &ticket->moment);
         return;
     }
-    ticket->follows = follows(pipeline, launch, ticket) && answer->result == GATE_NO;
+    ticket->follows = take_moment(pipeline, launch, ticket) && answer->result == GATE_NO;
     if (ticket->follows) {
         answer->result = GATE_FIRST;
         answer->skip = SKIP_NONE;
     }
     ticket->note = answer->note;
     ticket->settles = answer->result != GATE_NO;
-    if (!ticket->settles && settle(pipeline, ticket))
+    if (!ticket->settles && settle_moment(pipeline, ticket))
         clear_pause(ticket);
     answer->note = ticket->note;
 }
@@ -95,6 +95,6 @@ void pipeline_settle_state(const struct pipeline *pipeline, const struct launch 
         caches_picked(pipeline->caches, spec, &ticket->moment);
     if (picked && spec->contract && !launch->replayed)
         pairs_picked(pipeline->pairs, spec, launch, ticket->build);
-    if (settle(pipeline, ticket))
+    if (settle_moment(pipeline, ticket))
         clear_pause(ticket);
 }

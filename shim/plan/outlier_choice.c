@@ -46,8 +46,8 @@ static enum status read_between(const struct yaml_node *mapping, const char *key
     return status;
 }
 
-static enum status read_numbers(const struct yaml_node *node, struct outlier_spec *spec,
-                                struct error *err)
+static enum status read_outlier_numbers(const struct yaml_node *node, struct outlier_spec *spec,
+                                        struct error *err)
 {
     const struct yaml_node *most = yaml_get(node, "max_distances");
     enum status status = read_between(node, "false_alarm", 0, 0.5, &spec->false_alarm, err);
@@ -86,12 +86,12 @@ enum status outlier_choice_read(const struct yaml_node *node, struct outlier_cho
     if (!status && yaml_get(node, "detector"))
         status = read_detector(yaml_get(node, "detector"), &spec->detector, err);
     choice->inputs = yaml_get(node, "inputs");
-    return status ? status : read_numbers(node, spec, err);
+    return status ? status : read_outlier_numbers(node, spec, err);
 }
 
 /* The gate does not decode block formats, which are mostly weights and constant. Of an array with
  * touched rows the rows are unknown to it, of a listed one the addresses. */
-static bool is_read(const struct plan_array *array)
+static bool array_is_read(const struct plan_array *array)
 {
     enum role role = array->item->role;
     return array->bound && array->rows < 0 && !array->list &&
@@ -124,7 +124,7 @@ static enum status add_input(const struct yaml_node *node, const struct binding_
                               "'%.60s' lies behind addresses in device memory, [&n]: the gate does "
                               "not follow them",
                               name);
-        if (is_read(array)) {
+        if (array_is_read(array)) {
             nearest_offer(&nearest, array->item->name);
             if (!strcmp(array->item->name, name)) {
                 out->input[out->inputs++] = array->item->name;
@@ -144,7 +144,7 @@ static void add_default(const struct binding_plan *plan, struct outlier_spec *ou
     const struct plan_array *best = NULL;
     for (unsigned i = 0; i < plan->arrays; i++) {
         const struct plan_array *array = &plan->array[i];
-        if (!is_read(array))
+        if (!array_is_read(array))
             continue;
         if (array->item->role == ROLE_READ && array->item->ndim >= 2) {
             best = array;

@@ -158,14 +158,14 @@ static bool is_earlier(struct plan_builder *b, const char *name, char full[160])
     return item && item->earlier;
 }
 
-static int find_name(void *user, const char *name, const char *index, struct error *err)
+static int find_plan_name(void *user, const char *name, const char *index, struct error *err)
 {
     struct plan_builder *b = user;
     char full[160];
     (void)err; /* the builder's own */
     if (is_earlier(b, name, full)) {
         b->earlier = false;
-        int slot = find_name(b, full, index, err);
+        int slot = find_plan_name(b, full, index, err);
         b->earlier = true;
         return slot;
     }
@@ -192,7 +192,7 @@ static int find_name(void *user, const char *name, const char *index, struct err
 
 struct expr_names plan_names(struct plan_builder *b)
 {
-    return (struct expr_names){find_name, b};
+    return (struct expr_names){find_plan_name, b};
 }
 
 bool plan_has_value(const struct plan_builder *b, const char *name)

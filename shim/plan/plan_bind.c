@@ -22,7 +22,7 @@ static const char *reference_name(const struct plan_builder *b)
 }
 
 /* Where a message about formal `name` points to: its `bind`, or the reference's name. */
-static const struct yaml_node *place_of(const struct plan_builder *b, const char *name)
+static const struct yaml_node *find_bind_place(const struct plan_builder *b, const char *name)
 {
     const struct yaml_node *bind = yaml_get(b->source->bind, name);
     return bind ? bind : b->source->reference ? b->source->reference : b->source->signature;
@@ -58,7 +58,7 @@ static enum status check_role(const struct plan_builder *b, const struct formal 
                                         [ROLE_WS] = "ws"};
     enum role role = item->role;
     if (item->earlier && role != ROLE_READ && role != ROLE_WRITE)
-        return yaml_error(b->err, place_of(b, formal->name),
+        return yaml_error(b->err, find_bind_place(b, formal->name),
                           "'%s' is %s: what it held before the kernel of 'after' is gone when this "
                           "one begins; expected const, or written only",
                           item->name, words[role]);
@@ -73,7 +73,7 @@ static enum status check_role(const struct plan_builder *b, const struct formal 
     }
     if (fits)
         return STATUS_OK;
-    return yaml_error(b->err, place_of(b, formal->name),
+    return yaml_error(b->err, find_bind_place(b, formal->name),
                       "formal '%s' of '%s' needs an argument that is %s, but '%s' is %s",
                       formal->name, reference_name(b), expected, item->name, words[role]);
 }
@@ -83,14 +83,14 @@ static enum status check_type(const struct plan_builder *b, const struct formal 
 {
     enum dtype dtype = item->type.dtype;
     if (!formal->coded && dtype_block(dtype))
-        return yaml_error(b->err, place_of(b, formal->name),
+        return yaml_error(b->err, find_bind_place(b, formal->name),
                           "formal '%s' of '%s' takes no block formats, and '%s' is %s; coded "
                           "formals do, such as those of dequantise_blocks and linear_blocks",
                           formal->name, reference_name(b), item->name, dtype_text(dtype));
     bool known = dtype != DTYPE_NONE; /* before the kernel's name gives it */
     if (known && formal->kind == FORMAL_IN && !dtype_is_integer(dtype) &&
         ref_names_index(b->source->builtin, formal->name))
-        return yaml_error(b->err, place_of(b, formal->name),
+        return yaml_error(b->err, find_bind_place(b, formal->name),
                           "formal '%s' of '%s' is an array of indices, but '%s' is %s; expected an "
                           "integer type",
                           formal->name, reference_name(b), item->name, dtype_text(dtype));
@@ -106,7 +106,7 @@ static enum status check_rank(const struct plan_builder *b, const struct formal 
         int64_t extent;
         const struct expr *expr = array->dim[i].extent;
         if (expr && expr_constant(expr, &extent) && extent != 1)
-            return yaml_error(b->err, place_of(b, formal->name),
+            return yaml_error(b->err, find_bind_place(b, formal->name),
                               "formal '%s' of '%s' is one element, but '%s' has %lld", formal->name,
                               reference_name(b), array->item->name, (long long)extent);
     }
@@ -116,7 +116,7 @@ static enum status check_rank(const struct plan_builder *b, const struct formal 
         (int)array->item->ndim <= formal->ndim && array->dim[array->item->ndim - 1].extent &&
         expr_constant(array->dim[array->item->ndim - 1].extent, &extent) &&
         extent != formal->dim[last].literal)
-        return yaml_error(b->err, place_of(b, formal->name),
+        return yaml_error(b->err, find_bind_place(b, formal->name),
                           "formal '%s' of '%s' has %lld columns, but '%s' has %lld", formal->name,
                           reference_name(b), (long long)formal->dim[last].literal,
                           array->item->name, (long long)extent);
@@ -133,7 +133,7 @@ static enum status check_single_writer(const struct plan_builder *b, const struc
             return STATUS_OK;
         if ((other->kind == FORMAL_OUT || other->kind == FORMAL_INOUT) &&
             b->plan->tensor[other->slot].array == array)
-            return yaml_error(b->err, place_of(b, formal->name),
+            return yaml_error(b->err, find_bind_place(b, formal->name),
                               "outputs '%s' and '%s' are both bound to '%s'", other->name,
                               formal->name, b->plan->array[array].item->name);
     }
@@ -161,7 +161,7 @@ static enum status bind_tensor(struct plan_builder *b, const struct formal *form
         char question[96] = "";
         for (unsigned i = 0; i < b->plan->arrays && !item; i++)
             nearest_offer(&nearest, b->plan->array[i].item->name);
-        return yaml_error(b->err, place_of(b, formal->name),
+        return yaml_error(b->err, find_bind_place(b, formal->name),
                           "formal '%s' of '%s' is an array, but '%.60s' is %s%s", formal->name,
                           reference_name(b), nearest.word, item ? "a scalar" : "no argument",
                           nearest_text(&nearest, question, sizeof question));
@@ -186,7 +186,7 @@ static enum status late_expr(struct plan_builder *b, const char *formal, const c
                              const char *text, const struct expr **out)
 {
     b->may_read = true;
-    enum status status = plan_expr(b, place_of(b, formal), what, formal, text, out);
+    enum status status = plan_expr(b, find_bind_place(b, formal), what, formal, text, out);
     b->may_read = false;
     if (!status)
         plan_use(b, *out);
@@ -202,7 +202,7 @@ static enum status bind_element(struct plan_builder *b, const struct formal *for
     real->element = plan_value(b, array, index, true);
     b->may_read = false;
     if (real->element < 0) {
-        const struct yaml_node *node = place_of(b, formal->name);
+        const struct yaml_node *node = find_bind_place(b, formal->name);
         error_prefix(b->err, "%s:%u:%u: formal '%s'", node->file, node->line, node->column,
                      formal->name);
         return STATUS_INVALID;
@@ -229,7 +229,7 @@ static enum status bind_real(struct plan_builder *b, const struct formal *formal
         return bind_element(b, formal, array, index);
     const struct signature_item *item = signature_find(b->plan->signature, name);
     if (item && item->array)
-        return yaml_error(b->err, place_of(b, formal->name),
+        return yaml_error(b->err, find_bind_place(b, formal->name),
                           "formal '%s' of '%s' is a number, but '%s' is an array", formal->name,
                           reference_name(b), name);
     if (item) {
@@ -244,7 +244,7 @@ static enum status bind_real(struct plan_builder *b, const struct formal *formal
             add_missing(missing, formal->name);
         return STATUS_OK;
     }
-    return plan_real(b, place_of(b, formal->name), formal->name, name, real);
+    return plan_real(b, find_bind_place(b, formal->name), formal->name, name, real);
 }
 
 /* A named dim (formal NULL) needs no source of its own: tensors give it. */
@@ -277,8 +277,8 @@ static enum status bind_size(struct plan_builder *b, const char *name, int size,
     out->reads = plan_reads(b, out->expr);
     b->lowered += out->is_dim && out->reads;
     if (b->lowered > BINDING_NARROWS)
-        return yaml_error(b->err, place_of(b, name), "more than %d dims are read from memory",
-                          BINDING_NARROWS);
+        return yaml_error(b->err, find_bind_place(b, name),
+                          "more than %d dims are read from memory", BINDING_NARROWS);
     return STATUS_OK;
 }
 
@@ -293,7 +293,7 @@ static bool is_unbound(const struct plan_builder *b, const char *formal)
 static enum status leave_unbound(struct plan_builder *b, const struct formal *formal)
 {
     if (!formal->optional)
-        return yaml_error(b->err, place_of(b, formal->name),
+        return yaml_error(b->err, find_bind_place(b, formal->name),
                           "formal '%s' of '%s' cannot be left out (bind: none)", formal->name,
                           reference_name(b));
     if (formal_is_array(formal))
@@ -378,7 +378,7 @@ static enum status check_bind_keys(const struct plan_builder *b)
     return status;
 }
 
-static struct tolerance judge(const struct plan_builder *b, enum dtype dtype)
+static struct tolerance dtype_tolerance(const struct plan_builder *b, enum dtype dtype)
 {
     const struct tolerance_row *row =
         b->source->tolerances ? tolerance_find(b->source->tolerances, reference_name(b), dtype)
@@ -396,7 +396,8 @@ static struct tolerance judge(const struct plan_builder *b, enum dtype dtype)
 static enum status set_points(struct plan_builder *b, enum dtype output)
 {
     const struct tolerance *tolerance = &b->plan->tolerance;
-    enum status status = tolerance_fits(tolerance, b->source->builtin, place_of(b, ""), b->err);
+    enum status status =
+        tolerance_fits(tolerance, b->source->builtin, find_bind_place(b, ""), b->err);
     for (int i = 0; !status && i < tolerance->points; i++) {
         const struct tolerance_point *point = &tolerance->point[i];
         const struct formal *formal = formals_find(b->plan->formals, point->name);
@@ -423,7 +424,7 @@ static enum status set_tolerances(struct plan_builder *b)
         if (tensor->array < 0)
             continue;
         enum dtype dtype = b->plan->array[tensor->array].item->type.dtype;
-        tensor->tolerance = judge(b, dtype);
+        tensor->tolerance = dtype_tolerance(b, dtype);
         if (first) {
             b->plan->tolerance = tensor->tolerance;
             output = dtype;
@@ -448,7 +449,7 @@ enum status plan_bind(struct plan_builder *b)
     if (!status)
         status = bind_dims(b);
     if (!status && missing.used)
-        return yaml_error(b->err, place_of(b, ""),
+        return yaml_error(b->err, find_bind_place(b, ""),
                           "reference '%s' needs %s, which no argument or bind gives; where names "
                           "differ, 'bind: {%s: ARGUMENT}' (formals: %s)",
                           reference_name(b), missing.names, missing.first,

@@ -41,8 +41,8 @@ static enum status read_flow(struct plan_builder *b, const struct yaml_node *nod
 
 /* The address is one that the launch has as a parameter. Of an array with touched rows the stage
  * alone is compared: not all of it is copied. */
-static enum status check_array(struct plan_builder *b, const struct yaml_node *key,
-                               const struct plan_flow *flow)
+static enum status check_flow_array(struct plan_builder *b, const struct yaml_node *key,
+                                    const struct plan_flow *flow)
 {
     const struct plan_array *array = &b->plan->array[flow->array];
     const char *name = array->item->name;
@@ -69,7 +69,7 @@ enum status plan_flow(struct plan_builder *b, const struct yaml_node *node,
         if (!status)
             status = read_flow(b, node->item[i], flow);
         if (!status)
-            status = check_array(b, key, flow);
+            status = check_flow_array(b, key, flow);
         state->flows = (unsigned)i + 1;
     }
     return status;

@@ -70,7 +70,7 @@ enum status plan_sort_lets(struct plan_builder *b)
 }
 
 /* Compiles what stands behind the names of one mapping: plan->let[first ..]. */
-static enum status compile(struct plan_builder *b, const struct yaml_node *node, unsigned first)
+static enum status compile_let(struct plan_builder *b, const struct yaml_node *node, unsigned first)
 {
     enum status status = STATUS_OK;
     for (unsigned i = 0; !status && node && i < node->count; i++) {
@@ -98,8 +98,8 @@ enum status plan_lets(struct plan_builder *b)
         status = add_slots(b, picks, true);
     b->plan->picks = b->plan->lets - first;
     if (!status)
-        status = compile(b, lets, 0);
-    return status ? status : compile(b, picks, first);
+        status = compile_let(b, lets, 0);
+    return status ? status : compile_let(b, picks, first);
 }
 
 enum status plan_index(struct plan_builder *b, const struct signature_item *item,

@@ -69,8 +69,8 @@ static enum status read_caches(struct plan_builder *b, const struct yaml_node *n
     return status;
 }
 
-static enum status read_word(struct plan_builder *b, const struct yaml_node *mapping,
-                             const char *key, const char *const *words, int *out)
+static enum status read_state_word(struct plan_builder *b, const struct yaml_node *mapping,
+                                   const char *key, const char *const *words, int *out)
 {
     const struct yaml_node *node = yaml_get(mapping, key);
     const char *text;
@@ -100,8 +100,8 @@ static enum status read_expr(struct plan_builder *b, const struct yaml_node *map
 }
 
 /* An array of numbers, or one number, which may be an element of memory, "lengths[0]". */
-static enum status read_numbers(struct plan_builder *b, const struct yaml_node *node,
-                                const char *key, int *array, const struct expr **out)
+static enum status read_state_numbers(struct plan_builder *b, const struct yaml_node *node,
+                                      const char *key, int *array, const struct expr **out)
 {
     const char *text;
     enum status status = yaml_text(node, key, &text, b->err);
@@ -148,7 +148,7 @@ static enum status read_table(struct plan_builder *b, const struct yaml_node *ta
         return yaml_error(b->err, table,
                           "state: 'table' without 'lengths', how much of it is read");
     if (!status && lengths)
-        status = read_numbers(b, lengths, "lengths", &state->lengths, &state->length);
+        status = read_state_numbers(b, lengths, "lengths", &state->lengths, &state->length);
     return status;
 }
 
@@ -208,15 +208,15 @@ static enum status read_state(struct plan_builder *b, const struct yaml_node *no
     if (!status)
         status = read_reads(b, node, state);
     if (!status)
-        status = read_word(b, node, "shared", sharing, &shared);
+        status = read_state_word(b, node, "shared", sharing, &shared);
     if (!status)
-        status = read_word(b, node, "advance", answer, &advance);
+        status = read_state_word(b, node, "advance", answer, &advance);
     if (!status)
-        status = read_word(b, node, "blank", blank, &is_blank);
+        status = read_state_word(b, node, "blank", blank, &is_blank);
     if (!status)
-        status = read_word(b, node, "fresh", answer, &fresh);
+        status = read_state_word(b, node, "fresh", answer, &fresh);
     if (!status)
-        status = read_word(b, node, "owned", owning, &owned);
+        status = read_state_word(b, node, "owned", owning, &owned);
     if (!status && positions && state->lengths < 0 && !state->length)
         status = yaml_error(b->err, positions,
                             "state: 'positions' without 'lengths', of which each ends at one");
@@ -258,7 +258,7 @@ static enum status read_position(struct plan_builder *b, const struct yaml_node 
         state->names = yaml_get(node, "as") != NULL;
     }
     if (!status)
-        status = read_numbers(b, of, "position", &state->positions, &state->position);
+        status = read_state_numbers(b, of, "position", &state->positions, &state->position);
     if (!status)
         status = yaml_text(of, "position", &state->position_name, b->err);
     state->direct = !status && state->position && !plan_reads(b, state->position);

@@ -10,8 +10,8 @@
 
 #include <stdio.h>
 
-static enum status refuse(const struct plan_builder *b, const char *sentence, const char *array,
-                          const char *ids)
+static enum status refuse_touch(const struct plan_builder *b, const char *sentence,
+                                const char *array, const char *ids)
 {
     const struct plan_source *source = b->source;
     return yaml_error(b->err, source->reference ? source->reference : source->signature,
@@ -55,8 +55,8 @@ static bool is_lowered(const struct plan_builder *b, int size)
     return false;
 }
 
-static enum status check_array(const struct plan_builder *b, const struct plan_array *array,
-                               const struct formal *formal, const struct formal *ids)
+static enum status check_touched_array(const struct plan_builder *b, const struct plan_array *array,
+                                       const struct formal *formal, const struct formal *ids)
 {
     const char *name = array->item->name, *by = array->item->rows;
     const struct formal_touch *touch = formals_touch(b->plan->formals, formal, ids->slot);
@@ -66,11 +66,11 @@ static enum status check_array(const struct plan_builder *b, const struct plan_a
                  "the reference does not promise to reach rows of its formal '%s' through '%s' "
                  "alone; 'touch' in its REFERENCE line would",
                  formal->name, ids->name);
-        return refuse(b, sentence, name, by);
+        return refuse_touch(b, sentence, name, by);
     }
     if (is_lowered(b, touch->size[0]) || is_lowered(b, touch->size[1]))
-        return refuse(b, "'bind' reads from memory how many rows there are; leave that out", name,
-                      by);
+        return refuse_touch(b, "'bind' reads from memory how many rows there are; leave that out",
+                            name, by);
     if (dims_fit(array->item, formal, touch))
         return STATUS_OK;
     const char *size = b->plan->formals->size_name[touch->size[0]];
@@ -83,7 +83,7 @@ static enum status check_array(const struct plan_builder *b, const struct plan_a
                  "its dims are not those of formal '%s': expected [@%s / n][@%s %% n] and %d more "
                  "for its places in %s, or [@%s] and these",
                  formal->name, by, by, formal->ndim - 2, size, by);
-    return refuse(b, sentence, name, by);
+    return refuse_touch(b, sentence, name, by);
 }
 
 /* The indices are rewritten: whatever else they index must be touched through them, too. */
@@ -102,7 +102,7 @@ static enum status check_others(const struct plan_builder *b, const struct plan_
             sentence, sizeof sentence,
             "all rows of '%.60s', which the reference reaches through them, too; expected [@%s]",
             b->plan->array[other].item->name, array->item->rows);
-        return refuse(b, sentence, array->item->name, array->item->rows);
+        return refuse_touch(b, sentence, array->item->name, array->item->rows);
     }
     return STATUS_OK;
 }
@@ -118,9 +118,9 @@ enum status plan_touch(const struct plan_builder *b)
         const struct plan_array *array = &b->plan->array[index];
         const struct formal *ids = only_formal(b, array->rows);
         if (!ids)
-            return refuse(b, "these do not stand for one formal of the reference alone",
-                          array->item->name, array->item->rows);
-        status = check_array(b, array, formal, ids);
+            return refuse_touch(b, "these do not stand for one formal of the reference alone",
+                                array->item->name, array->item->rows);
+        status = check_touched_array(b, array, formal, ids);
         if (!status)
             status = check_others(b, array, ids);
     }

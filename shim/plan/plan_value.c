@@ -13,14 +13,15 @@
 #include <string.h>
 #include "text/nearest.h"
 
-static int refuse(struct plan_builder *b, const char *name, const char *index, const char *sentence)
+static int refuse_value(struct plan_builder *b, const char *name, const char *index,
+                        const char *sentence)
 {
     error_set(b->err, STATUS_INVALID, "'%.60s[%.60s]': %s", name, index, sentence);
     return -1;
 }
 
-static const struct signature_item *find_array(struct plan_builder *b, const char *name,
-                                               const char *index)
+static const struct signature_item *find_plan_array(struct plan_builder *b, const char *name,
+                                                    const char *index)
 {
     const struct signature_item *item = signature_find(b->plan->signature, name);
     if (item && item->array)
@@ -33,7 +34,7 @@ static const struct signature_item *find_array(struct plan_builder *b, const cha
     }
     snprintf(sentence, sizeof sentence, "no array is called '%.60s'%s", name,
              nearest_text(&nearest, question, sizeof question));
-    refuse(b, name, index, sentence);
+    refuse_value(b, name, index, sentence);
     return NULL;
 }
 
@@ -71,7 +72,7 @@ static const char *make_name(struct plan_builder *b, const char *name, const cha
 }
 
 /* Whether it is all that the array has. */
-static bool is_whole(const struct plan_builder *b, const struct plan_value *value)
+static bool value_is_whole(const struct plan_builder *b, const struct plan_value *value)
 {
     const struct plan_array *array = &b->plan->array[value->array];
     int64_t at, extent;
@@ -80,11 +81,11 @@ static bool is_whole(const struct plan_builder *b, const struct plan_value *valu
            expr_constant(value->index, &at) && at == 0;
 }
 
-static int add_value(struct plan_builder *b, const struct signature_item *item, const char *name,
-                     const char *index)
+static int plan_new_value(struct plan_builder *b, const struct signature_item *item,
+                          const char *name, const char *index)
 {
     if (b->plan->values == PLAN_VALUES)
-        return refuse(b, item->name, index, "more than 6 elements are read from memory");
+        return refuse_value(b, item->name, index, "more than 6 elements are read from memory");
     struct plan_value *value = &b->plan->value[b->plan->values];
     *value = (struct plan_value){.array = (int)item->number, .name = name, .slot = -1};
     b->may_read = false; /* what the index is must be known at the launch */
@@ -94,9 +95,9 @@ static int add_value(struct plan_builder *b, const struct signature_item *item, 
         return -1;
     int64_t at;
     if (expr_constant(value->index, &at) && at < 0)
-        return refuse(b, item->name, index, "the index is negative");
+        return refuse_value(b, item->name, index, "the index is negative");
     b->plan->array[item->number].read_from = true;
-    b->plan->array[item->number].read |= is_whole(b, value);
+    b->plan->array[item->number].read |= value_is_whole(b, value);
     b->plan->needs_before |= item->role == ROLE_INOUT || item->role == ROLE_ACC;
     return (int)b->plan->values++;
 }
@@ -104,13 +105,14 @@ static int add_value(struct plan_builder *b, const struct signature_item *item, 
 int plan_value(struct plan_builder *b, const char *name, const char *index, bool real)
 {
     if (!b->may_read)
-        return refuse(b, name, index,
-                      "what memory holds is known only when the launch has run, so only 'bind' may "
-                      "use it; of an array, write the size that is allocated");
-    const struct signature_item *item = find_array(b, name, index);
+        return refuse_value(
+            b, name, index,
+            "what memory holds is known only when the launch has run, so only 'bind' may "
+            "use it; of an array, write the size that is allocated");
+    const struct signature_item *item = find_plan_array(b, name, index);
     const char *sentence = item ? objection(item, real) : NULL;
     if (!item || sentence)
-        return item ? refuse(b, name, index, sentence) : -1;
+        return item ? refuse_value(b, name, index, sentence) : -1;
     const char *full = make_name(b, item->name, index);
     if (!full) {
         error_set(b->err, STATUS_NO_MEMORY, "no memory");
@@ -120,7 +122,7 @@ int plan_value(struct plan_builder *b, const char *name, const char *index, bool
     for (unsigned i = 0; i < b->plan->values; i++)
         found = strcmp(b->plan->value[i].name, full) == 0 ? (int)i : found;
     if (found < 0)
-        found = add_value(b, item, full, index);
+        found = plan_new_value(b, item, full, index);
     if (found < 0 || real || b->plan->value[found].slot >= 0)
         return found;
     b->plan->value[found].slot = plan_slot(b, full);

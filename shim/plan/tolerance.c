@@ -158,8 +158,8 @@ static enum status read_inputs(const struct yaml_node *node, struct tolerance *o
 }
 
 /* "bf16", "bf16?" or "output". */
-static enum status read_point(const char *name, const struct yaml_node *node,
-                              struct tolerance_point *out, struct error *err)
+static enum status read_tolerance_point(const char *name, const struct yaml_node *node,
+                                        struct tolerance_point *out, struct error *err)
 {
     const char *text;
     char word[32];
@@ -188,7 +188,7 @@ static enum status read_rounding(const struct yaml_node *node, struct tolerance 
     if (!status && node->count > REF_MAX_POINTS)
         status = yaml_error(err, node, "more than %d rounding points", REF_MAX_POINTS);
     for (size_t i = 0; !status && i < node->count; i++) {
-        status = read_point(node->key[i]->text, node->item[i], &out->point[i], err);
+        status = read_tolerance_point(node->key[i]->text, node->item[i], &out->point[i], err);
         out->points = (int)i + 1;
     }
     return status;
@@ -245,8 +245,9 @@ void tolerance_print(const struct tolerance *tolerance, FILE *out)
         fprintf(out, ", masked_rows %s", masked_names[tolerance->masked_rows]);
 }
 
-static enum status read_value(const char *key, const struct yaml_node *node, struct tolerance *out,
-                              const char **reason, struct error *err)
+static enum status read_tolerance_value(const char *key, const struct yaml_node *node,
+                                        struct tolerance *out, const char **reason,
+                                        struct error *err)
 {
     if (strcmp(key, "rule") == 0)
         return read_rule(node, out, err);
@@ -282,7 +283,7 @@ enum status tolerance_read(const struct yaml_node *node, struct tolerance *out, 
     if (!status)
         status = keys_check(node, KEYS_TOLERANCE, err);
     for (size_t i = 0; !status && i < node->count; i++)
-        status = read_value(node->key[i]->text, node->item[i], &row, &why, err);
+        status = read_tolerance_value(node->key[i]->text, node->item[i], &row, &why, err);
     if (status)
         return status;
     if (row.points && row.rule == RULE_CLOSE)
@@ -361,8 +362,8 @@ static bool next_word(const char **list, char word[64])
     return true;
 }
 
-static enum status add_row(struct tolerance_table *table, struct arena *arena,
-                           struct tolerance_row row)
+static enum status add_tolerance(struct tolerance_table *table, struct arena *arena,
+                                 struct tolerance_row row)
 {
     if (table->count == table->room) { /* the old array stays in the arena: it is small */
         size_t room = table->room ? 2 * table->room : 64;
@@ -398,16 +399,16 @@ static enum status add_dtypes(struct tolerance_table *table, struct arena *arena
                               nearest_text(&nearest, question, sizeof question));
         }
         row.dtype = type.dtype;
-        if (add_row(table, arena, row))
+        if (add_tolerance(table, arena, row))
             status = error_set(err, STATUS_NO_MEMORY, "no memory");
     }
     return status;
 }
 
 /* One row for each (op, dtype) of the two lists; the op * stands for every reference. */
-static enum status add_rows(struct tolerance_table *table, struct arena *arena,
-                            const struct yaml_node *ops, const struct yaml_node *dtypes,
-                            struct tolerance_row row, struct error *err)
+static enum status add_table_rows(struct tolerance_table *table, struct arena *arena,
+                                  const struct yaml_node *ops, const struct yaml_node *dtypes,
+                                  struct tolerance_row row, struct error *err)
 {
     enum status status = STATUS_OK;
     char op[64];
@@ -441,7 +442,7 @@ enum status tolerance_add(struct tolerance_table *table, struct arena *arena,
             struct tolerance_row row = {0};
             status = tolerance_read(rows->item[j], &row.tolerance, &row.reason, &err);
             if (!status)
-                status = add_rows(table, arena, node->key[i], rows->key[j], row, &err);
+                status = add_table_rows(table, arena, node->key[i], rows->key[j], row, &err);
         }
         if (status)
             complain(user, err.text);

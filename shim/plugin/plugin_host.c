@@ -89,7 +89,7 @@ static bool make_pair(int pair[2])
     return false;
 }
 
-static void start(struct plugin_host *host)
+static void start_plugin(struct plugin_host *host)
 {
     char *argv[] = {"cuvet", "plugin", "--serve", host->version, host->plugin, NULL};
     struct error err = {0};
@@ -128,8 +128,8 @@ static void read_replies(struct plugin_host *host)
     }
 }
 
-static struct cuvet_element element_of(const struct check_report *report, uint32_t tensor,
-                                       uint64_t index, const double values[3])
+static struct cuvet_element plugin_element(const struct check_report *report, uint32_t tensor,
+                                           uint64_t index, const double values[3])
 {
     struct cuvet_element element = {0};
     struct place place;
@@ -174,10 +174,10 @@ static struct cuvet_mismatch finding_of(const struct plugin_host *host,
         .max_abs = n->max_abs,
         .max_rel = n->max_rel,
         .max_ratio = n->max_ratio,
-        .worst = element_of(report, n->worst_tensor, n->worst_index,
-                            (const double[]){n->worst_got, n->worst_ref, n->worst_bound}),
-        .first = element_of(report, n->first_tensor, n->first_index,
-                            (const double[]){n->first_got, n->first_ref, n->first_bound}),
+        .worst = plugin_element(report, n->worst_tensor, n->worst_index,
+                                (const double[]){n->worst_got, n->worst_ref, n->worst_bound}),
+        .first = plugin_element(report, n->first_tensor, n->first_index,
+                                (const double[]){n->first_got, n->first_ref, n->first_bound}),
         .differs = report->differs,
         .differs_from_launch = report->differs ? report->earlier : 0,
         .graph = report->place.graph,
@@ -208,7 +208,7 @@ void plugin_host_finding(struct plugin_host *host, const struct check_report *re
     if (!host || !thin_admits(occurrence, THIN_FINDINGS))
         return;
     if (!host->started)
-        start(host);
+        start_plugin(host);
     read_replies(host);
     finding = finding_of(host, report, occurrence, bundle);
     if (report->parity.differ) {

@@ -65,8 +65,8 @@ static enum status read_within(const struct yaml_node *node, struct contract *ou
     return status;
 }
 
-static enum status read_kernel(const struct yaml_node *node, struct contract_entry *entry,
-                               struct error *err)
+static enum status read_contract_kernel(const struct yaml_node *node, struct contract_entry *entry,
+                                        struct error *err)
 {
     const char *text;
     enum status status = yaml_text(node, "kernels", &text, err);
@@ -88,13 +88,13 @@ static enum status read_kernels(const struct yaml_node *node, struct contract_en
 {
     enum status status = STATUS_OK;
     if (node->kind != YAML_KIND_SEQUENCE)
-        return read_kernel(node, entry, err);
+        return read_contract_kernel(node, entry, err);
     for (size_t i = 0; !status && i < node->count; i++)
-        status = read_kernel(node->item[i], entry, err);
+        status = read_contract_kernel(node->item[i], entry, err);
     return status;
 }
 
-static void release(struct contract_entry *entry)
+static void release_contract(struct contract_entry *entry)
 {
     for (unsigned i = 0; i < entry->kernels; i++)
         pattern_destroy(entry->kernel[i]);
@@ -133,7 +133,7 @@ enum status contracts_add(struct contracts *contracts, struct arena *arena,
     entry->contract.number = contracts->count;
     enum status status = read_contract(node, entry, err);
     if (status)
-        release(entry);
+        release_contract(entry);
     else
         contracts->entry[contracts->count++] = entry;
     return status;
@@ -142,7 +142,7 @@ enum status contracts_add(struct contracts *contracts, struct arena *arena,
 void contracts_release(struct contracts *contracts)
 {
     for (unsigned i = 0; i < contracts->count; i++)
-        release(contracts->entry[i]);
+        release_contract(contracts->entry[i]);
     contracts->count = 0;
 }
 

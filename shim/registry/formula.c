@@ -18,7 +18,7 @@ static const struct formula_word {
     const char *text;
     int operands;
     enum formula_code code;
-} words[] = {
+} formula_words[] = {
 #define OP(name, operands, spelling) {spelling, operands, FORMULA_##name},
     FORMULA_TABLE
 #undef OP
@@ -28,8 +28,8 @@ static const struct formula_word {
 static const struct formula_operator {
     const char *text;
     int precedence;
-} operators[] = {{"||", 1}, {"&&", 2}, {"==", 3}, {"!=", 3}, {"<=", 4}, {">=", 4},
-                 {"<", 4},  {">", 4},  {"+", 5},  {"-", 5},  {"*", 6},  {"/", 6}};
+} formula_operators[] = {{"||", 1}, {"&&", 2}, {"==", 3}, {"!=", 3}, {"<=", 4}, {">=", 4},
+                         {"<", 4},  {">", 4},  {"+", 5},  {"-", 5},  {"*", 6},  {"/", 6}};
 
 struct formula_parser {
     const char *at;
@@ -42,13 +42,13 @@ struct formula_parser {
 
 static enum status parse_choice(struct formula_parser *p);
 
-static void skip_space(struct formula_parser *p)
+static void skip_formula_space(struct formula_parser *p)
 {
     while (isspace((unsigned char)*p->at))
         p->at++;
 }
 
-static enum status fail(struct formula_parser *p, const char *sentence)
+static enum status fail_formula(struct formula_parser *p, const char *sentence)
 {
     if (!*p->at)
         return error_set(p->err, STATUS_INVALID, "at the end: %s", sentence);
@@ -59,22 +59,24 @@ static enum status fail(struct formula_parser *p, const char *sentence)
 
 static const struct formula_word *formula_find(const char *text, size_t length)
 {
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        if (strlen(words[i].text) == length && memcmp(words[i].text, text, length) == 0)
-            return &words[i];
+    for (size_t i = 0; i < sizeof formula_words / sizeof formula_words[0]; i++) {
+        if (strlen(formula_words[i].text) == length &&
+            memcmp(formula_words[i].text, text, length) == 0)
+            return &formula_words[i];
     }
     return NULL;
 }
 
 /* The last place stays free, for the end. */
-static enum status emit(struct formula_parser *p, int code, int growth)
+static enum status emit_code(struct formula_parser *p, int code, int growth)
 {
     p->depth += growth;
     if (p->depth > FORMULA_DEPTH)
-        return fail(p, "more than 6 values are kept at once; put the longer side of an operator "
-                       "first");
+        return fail_formula(
+            p, "more than 6 values are kept at once; put the longer side of an operator "
+               "first");
     if (p->count == CODES - 1)
-        return fail(p, "the formula is too long; expected at most 63 codes");
+        return fail_formula(p, "the formula is too long; expected at most 63 codes");
     int shift = 8 * (p->count % FORMULA_CODES);
     p->out->word[p->count++ / FORMULA_CODES] |= (int64_t)code << shift;
     return STATUS_OK;
@@ -88,15 +90,15 @@ static enum status emit_named(struct formula_parser *p, const char **list, unsig
     while (i < *count && (strncmp(list[i], text, length) != 0 || list[i][length]))
         i++;
     if (i == *count && i == most)
-        return fail(p, list == p->out->input ? "more than 4 arrays are read"
-                                             : "more than 8 numbers and scalars");
+        return fail_formula(p, list == p->out->input ? "more than 4 arrays are read"
+                                                     : "more than 8 numbers and scalars");
     if (i == *count) {
         list[i] = arena_text(p->arena, text, length);
         if (!list[i])
             return error_set(p->err, STATUS_NO_MEMORY, "no memory");
         ++*count;
     }
-    return emit(p, code + (int)i, 1);
+    return emit_code(p, code + (int)i, 1);
 }
 
 static enum status emit_number(struct formula_parser *p, const char *text, size_t length)
@@ -105,7 +107,7 @@ static enum status emit_number(struct formula_parser *p, const char *text, size_
                       length);
 }
 
-static enum status parse_number(struct formula_parser *p)
+static enum status parse_formula_number(struct formula_parser *p)
 {
     char text[40];
     size_t length = 0;
@@ -119,12 +121,12 @@ static enum status parse_number(struct formula_parser *p)
     memcpy(text, p->at, length);
     text[length] = '\0';
     if (!number_real(text, &value))
-        return fail(p, "not a number");
+        return fail_formula(p, "not a number");
     p->at += length;
     if (value != (double)(int)value || value >= FORMULA_ZERO)
         return emit_number(p, text, length);
-    enum status status = emit(p, FORMULA_SMALL, 1);
-    return status ? status : emit(p, FORMULA_ZERO + (int)value, 0);
+    enum status status = emit_code(p, FORMULA_SMALL, 1);
+    return status ? status : emit_code(p, FORMULA_ZERO + (int)value, 0);
 }
 
 /* What "T(x)" rounds to, where T is the name of a type; f64 and an open type round nothing. */
@@ -142,7 +144,7 @@ static const struct formula_word *conversion_find(struct formula_parser *p, cons
 }
 
 /* After "name": the arguments in parentheses. */
-static enum status parse_call(struct formula_parser *p, const struct formula_word *word)
+static enum status parse_formula_call(struct formula_parser *p, const struct formula_word *word)
 {
     int arguments = 0;
     do {
@@ -153,11 +155,12 @@ static enum status parse_call(struct formula_parser *p, const struct formula_wor
         arguments++;
     } while (*p->at == ',');
     if (arguments != word->operands)
-        return fail(p, word->operands == 1 ? "expected one argument" : "expected two arguments");
+        return fail_formula(p, word->operands == 1 ? "expected one argument"
+                                                   : "expected two arguments");
     if (*p->at != ')')
-        return fail(p, "expected ')'");
+        return fail_formula(p, "expected ')'");
     p->at++;
-    return word->code == FORMULA_END ? STATUS_OK : emit(p, word->code, 1 - word->operands);
+    return word->code == FORMULA_END ? STATUS_OK : emit_code(p, word->code, 1 - word->operands);
 }
 
 /* The letters of a name, with its index in brackets where it has one. */
@@ -172,26 +175,27 @@ static size_t formula_name(const char *text)
     return text[end + close] ? end + close + 1 : end;
 }
 
-static enum status parse_name(struct formula_parser *p)
+static enum status parse_formula_name(struct formula_parser *p)
 {
     const char *start = p->at;
     size_t length = formula_name(start);
     char name[NAME];
     if (length >= NAME)
-        return fail(p, "the name is too long");
+        return fail_formula(p, "the name is too long");
     memcpy(name, start, length);
     name[length] = '\0';
     p->at += length;
-    skip_space(p);
+    skip_formula_space(p);
     if (*p->at == '(') {
         const struct formula_word *word = formula_find(name, length);
         if (!word)
             word = conversion_find(p, name);
         if (word)
-            return parse_call(p, word);
+            return parse_formula_call(p, word);
         p->at = start;
-        return fail(p, "unknown function, or a type that no value is rounded to; config/README.md "
-                       "lists them");
+        return fail_formula(
+            p, "unknown function, or a type that no value is rounded to; config/README.md "
+               "lists them");
     }
     if (p->names->is_array(p->names->user, name))
         return emit_named(p, p->out->input, &p->out->inputs, FORMULA_INPUTS, FORMULA_INPUT, start,
@@ -199,50 +203,50 @@ static enum status parse_name(struct formula_parser *p)
     return emit_number(p, start, length);
 }
 
-static enum status parse_binary(struct formula_parser *p, int least);
+static enum status parse_formula_binary(struct formula_parser *p, int least);
 
-static enum status parse_primary(struct formula_parser *p)
+static enum status parse_formula_primary(struct formula_parser *p)
 {
-    skip_space(p);
+    skip_formula_space(p);
     if (*p->at == '-' || *p->at == '!') {
         int code = *p->at++ == '-' ? FORMULA_NEGATE : FORMULA_NOT;
-        enum status status = parse_binary(p, 7); /* tighter than any operator of two */
-        return status ? status : emit(p, code, 0);
+        enum status status = parse_formula_binary(p, 7); /* tighter than any operator of two */
+        return status ? status : emit_code(p, code, 0);
     }
     if (isdigit((unsigned char)*p->at) || *p->at == '.')
-        return parse_number(p);
+        return parse_formula_number(p);
     if (isalpha((unsigned char)*p->at) || *p->at == '_')
-        return parse_name(p);
+        return parse_formula_name(p);
     if (*p->at != '(')
-        return fail(p, "expected a number, a name or '('");
+        return fail_formula(p, "expected a number, a name or '('");
     p->at++;
     enum status status = parse_choice(p);
     if (!status && *p->at != ')')
-        status = fail(p, "expected ')'");
+        status = fail_formula(p, "expected ')'");
     p->at += !status;
     return status;
 }
 
-static const struct formula_operator *operator_at(struct formula_parser *p)
+static const struct formula_operator *formula_operator_at(struct formula_parser *p)
 {
-    skip_space(p);
-    for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++) {
-        if (strncmp(p->at, operators[i].text, strlen(operators[i].text)) == 0)
-            return &operators[i];
+    skip_formula_space(p);
+    for (size_t i = 0; i < sizeof formula_operators / sizeof formula_operators[0]; i++) {
+        if (strncmp(p->at, formula_operators[i].text, strlen(formula_operators[i].text)) == 0)
+            return &formula_operators[i];
     }
     return NULL;
 }
 
-static enum status parse_binary(struct formula_parser *p, int least)
+static enum status parse_formula_binary(struct formula_parser *p, int least)
 {
     const struct formula_operator *found;
-    enum status status = parse_primary(p);
-    while (!status && (found = operator_at(p)) && found->precedence >= least) {
+    enum status status = parse_formula_primary(p);
+    while (!status && (found = formula_operator_at(p)) && found->precedence >= least) {
         size_t length = strlen(found->text);
         p->at += length;
-        status = parse_binary(p, found->precedence + 1);
+        status = parse_formula_binary(p, found->precedence + 1);
         if (!status)
-            status = emit(p, formula_find(found->text, length)->code, -1);
+            status = emit_code(p, formula_find(found->text, length)->code, -1);
     }
     return status;
 }
@@ -251,19 +255,19 @@ static enum status parse_binary(struct formula_parser *p, int least)
 static enum status parse_choice(struct formula_parser *p)
 {
     if (++p->nesting > NESTING)
-        return fail(p, "nested deeper than 16 levels");
-    enum status status = parse_binary(p, 1);
-    skip_space(p);
+        return fail_formula(p, "nested deeper than 16 levels");
+    enum status status = parse_formula_binary(p, 1);
+    skip_formula_space(p);
     if (!status && *p->at == '?') {
         p->at++;
         status = parse_choice(p);
         if (!status && *p->at != ':')
-            status = fail(p, "expected ':'");
+            status = fail_formula(p, "expected ':'");
         p->at += !status;
         if (!status)
             status = parse_choice(p);
         if (!status)
-            status = emit(p, FORMULA_CHOOSE, -2);
+            status = emit_code(p, FORMULA_CHOOSE, -2);
     }
     p->nesting--;
     return status;
@@ -271,13 +275,13 @@ static enum status parse_choice(struct formula_parser *p)
 
 static enum status parse_output(struct formula_parser *p)
 {
-    skip_space(p);
+    skip_formula_space(p);
     size_t length = formula_name(p->at);
     const char *start = p->at;
     p->at += length;
-    skip_space(p);
+    skip_formula_space(p);
     if (length == 0 || *p->at != '=' || p->at[1] == '=')
-        return fail(p, "expected the output's name and '='");
+        return fail_formula(p, "expected the output's name and '='");
     p->at++;
     p->out->output = arena_text(p->arena, start, length);
     if (!p->out->output)
@@ -297,7 +301,7 @@ enum status formula_compile(struct formula *out, struct arena *arena, const char
     if (!status)
         status = parse_choice(&p);
     if (!status && *p.at)
-        status = fail(&p, "expected an operator or the end");
+        status = fail_formula(&p, "expected an operator or the end");
     if (status)
         error_prefix(err, "formula '%.60s'", text);
     return status;

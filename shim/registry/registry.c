@@ -113,7 +113,8 @@ unsigned registry_detectors(const struct registry *registry, int fallback)
 /* ---- symbols ---- */
 
 /* Where the symbol is, or the free place for it. */
-static struct known_symbol **place_of(struct registry *registry, uint64_t hash, const char *symbol)
+static struct known_symbol **symbol_place(struct registry *registry, uint64_t hash,
+                                          const char *symbol)
 {
     size_t at = hash & (registry->room - 1);
     while (registry->table[at] && (registry->table[at]->hash != hash ||
@@ -133,7 +134,7 @@ static bool grow_table(struct registry *registry)
     registry->room = 2 * old_room;
     for (size_t i = 0; i < old_room; i++) {
         if (old[i])
-            *place_of(registry, old[i]->hash, old[i]->names.mangled) = old[i];
+            *symbol_place(registry, old[i]->hash, old[i]->names.mangled) = old[i];
     }
     free(old);
     return true;
@@ -161,8 +162,8 @@ static bool add_match(struct registry *registry, struct known_symbol *known,
 }
 
 /* The last entry before *at whose pattern of this role may name the symbol. */
-static bool before(struct registry *registry, const struct name_found *found, size_t *at,
-                   enum registry_role role, size_t *entry)
+static bool entry_before(struct registry *registry, const struct name_found *found, size_t *at,
+                         enum registry_role role, size_t *entry)
 {
     uint32_t owner;
     while (name_filter_before(&registry->content.filter, found, at, &owner)) {
@@ -178,7 +179,7 @@ static bool match_entries(struct registry *registry, const struct symbol_names *
 {
     enum registry_role role = symbol_is_call(names->mangled) ? REGISTRY_CALL : REGISTRY_KERNEL;
     size_t at = registry->content.filter.patterns, number;
-    while (before(registry, found, &at, role, &number)) {
+    while (entry_before(registry, found, &at, role, &number)) {
         struct captures captures;
         const struct pattern *pattern = registry_content_pattern(&registry->content, number);
         if (!pattern)
@@ -201,7 +202,7 @@ static bool find_after(struct registry *registry, const struct symbol_names *nam
     const struct registry_content *content = &registry->content;
     size_t at = content->afters ? content->filter.patterns : 0, number;
     struct captures unused;
-    while (before(registry, found, &at, REGISTRY_AFTER, &number)) {
+    while (entry_before(registry, found, &at, REGISTRY_AFTER, &number)) {
         struct registry_entry *entry = content->entry[number];
         enum pattern_match match = pattern_match(entry->after_pattern, names, scratch, &unused);
         if (match == PATTERN_YES)
@@ -216,13 +217,13 @@ static bool find_after(struct registry *registry, const struct symbol_names *nam
 static struct known_symbol *symbol_record(struct registry *registry, const char *symbol)
 {
     uint64_t hash = XXH3_64bits(symbol, strlen(symbol));
-    struct known_symbol **place = place_of(registry, hash, symbol);
+    struct known_symbol **place = symbol_place(registry, hash, symbol);
     if (*place)
         return *place;
     if (2 * registry->symbols >= registry->room) {
         if (!grow_table(registry))
             return NULL;
-        place = place_of(registry, hash, symbol);
+        place = symbol_place(registry, hash, symbol);
     }
     struct arena scratch = {0};
     struct symbol_names names;
@@ -277,7 +278,7 @@ uint64_t registry_after(struct registry *registry, const char *symbol)
 /* ---- resolving ---- */
 
 /* The sentence comes once for each entry: a program may have thousands of such names. */
-static void give_up(struct registry_entry *entry, struct error *err)
+static void refuse_entry(struct registry_entry *entry, struct error *err)
 {
     if (!entry->gave_up)
         error_set(err, STATUS_UNSUPPORTED,
@@ -300,8 +301,8 @@ static bool is_foreign(const struct known_symbol *known)
 
 /* Tries the entries that name the symbol, the winning one first. The sentence of a failure is that
  * of the first: it is the entry that its author expects to count. */
-static enum status resolve(struct registry *registry, const struct known_symbol *known,
-                           struct resolution *resolution)
+static enum status resolve_symbol(struct registry *registry, const struct known_symbol *known,
+                                  struct resolution *resolution)
 {
     struct error first = {0};
     resolution->skip = is_foreign(known) ? SKIP_UNREGISTERED : SKIP_LAYOUT;
@@ -309,7 +310,7 @@ static enum status resolve(struct registry *registry, const struct known_symbol 
         struct error err = {0};
         if (match->unknown) {
             resolution->skip = SKIP_PATTERN;
-            give_up(match->entry, &first);
+            refuse_entry(match->entry, &first);
             break;
         }
         enum status status = registry_spec_make(registry, known, match, &resolution->layout,
@@ -336,7 +337,7 @@ static const struct resolution *find_resolution(struct registry *registry,
     if (!made)
         return NULL;
     memcpy(&made->layout, layout, layout_bytes(layout));
-    if (resolve(registry, known, made))
+    if (resolve_symbol(registry, known, made))
         return NULL;
     made->next = known->resolutions;
     known->resolutions = made;

@@ -14,7 +14,7 @@ static const struct ref_builtin *make_reference(struct registry *registry, const
     return reference;
 }
 
-static struct yaml_node *make_text(struct registry *registry, const char *text)
+static struct yaml_node *make_text_node(struct registry *registry, const char *text)
 {
     struct yaml_node *node = arena_alloc(&registry->arena, sizeof *node);
     if (node)
@@ -49,8 +49,8 @@ static bool put_pair(struct registry *registry, struct yaml_node *mapping, size_
 {
     const struct yaml_node **key = (const struct yaml_node **)&mapping->key[at];
     const struct yaml_node **item = (const struct yaml_node **)&mapping->item[at];
-    *key = make_text(registry, name);
-    *item = make_text(registry, text);
+    *key = make_text_node(registry, name);
+    *item = make_text_node(registry, text);
     return *key && *item;
 }
 
@@ -77,7 +77,7 @@ static bool add_windows(struct registry *registry, struct registry_entry *entry,
 static struct registry_entry *make_entry(struct registry *registry, const struct lift *lift)
 {
     struct registry_entry *entry = arena_alloc(&registry->arena, sizeof *entry);
-    const struct yaml_node *signature = make_text(registry, lift_signature(lift));
+    const struct yaml_node *signature = make_text_node(registry, lift_signature(lift));
     const struct ref_builtin *reference = make_reference(registry, lift);
     if (!entry || !signature || !reference || !add_windows(registry, entry, lift_windows(lift)))
         return NULL;

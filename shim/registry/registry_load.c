@@ -45,7 +45,7 @@ static void report_row(void *user, const char *sentence)
 /* ---- entries ---- */
 
 /* One more place in the list. */
-static bool add_place(struct registry_content *content, struct registry_entry *entry)
+static bool add_entry_place(struct registry_content *content, struct registry_entry *entry)
 {
     if (content->entries == content->room) {
         size_t room = content->room ? 2 * content->room : 32;
@@ -73,7 +73,7 @@ static bool keep_entry(struct registry_content *content, struct registry_entry *
            (!entry->after_pattern ||
             name_filter_add(&content->filter, pattern_text(entry->after_pattern),
                             owner_of(number, REGISTRY_AFTER))) &&
-           add_place(content, entry);
+           add_entry_place(content, entry);
 }
 
 static enum status add_entry(struct loading *l, const struct yaml_node *node, struct error *err)
@@ -262,7 +262,7 @@ static bool add_table_entry(struct loading *l, size_t number, const uint16_t *wo
     return name_filter_pattern(
                &l->content->filter, needed, row->words,
                owner_of(l->content->entries, call ? REGISTRY_CALL : REGISTRY_KERNEL)) &&
-           add_place(l->content, NULL);
+           add_entry_place(l->content, NULL);
 }
 
 static void load_tables(struct loading *l)

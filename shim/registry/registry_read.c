@@ -75,8 +75,8 @@ static enum status read_share(const struct yaml_node *node, const char *what, do
     return status;
 }
 
-static enum status read_limit(const struct yaml_node *node, const char *what, int64_t *out,
-                              struct error *err)
+static enum status read_entry_limit(const struct yaml_node *node, const char *what, int64_t *out,
+                                    struct error *err)
 {
     const char *text;
     uint64_t bytes = 0;
@@ -131,8 +131,8 @@ static enum status read_deterministic(const struct yaml_node *node, struct regis
     return status;
 }
 
-static enum status read_numbers(const struct yaml_node *node, struct registry_entry *entry,
-                                struct error *err)
+static enum status read_entry_numbers(const struct yaml_node *node, struct registry_entry *entry,
+                                      struct error *err)
 {
     const struct yaml_node *sample = yaml_get(node, "sample"), *first = yaml_get(node, "first");
     const struct yaml_node *budget = yaml_get(node, "budget"), *subset = yaml_get(node, "subset");
@@ -146,7 +146,7 @@ static enum status read_numbers(const struct yaml_node *node, struct registry_en
     if (!status && budget)
         status = read_share(budget, "budget", &entry->budget, err);
     if (!status && subset)
-        status = read_limit(subset, "subset", &entry->subset, err);
+        status = read_entry_limit(subset, "subset", &entry->subset, err);
     if (!status && freivalds)
         status = yaml_real(freivalds, "freivalds", 0, 1, &entry->freivalds, err);
     if (!status && row)
@@ -301,7 +301,7 @@ static enum status read_entry(struct registry_content *content, const struct yam
     else if (!status)
         status = read_reference(content, entry->source.reference, entry, err);
     if (!status)
-        status = read_numbers(node, entry, err);
+        status = read_entry_numbers(node, entry, err);
     if (!status)
         status = outlier_choice_read(yaml_get(node, "outlier"), &entry->outlier, err);
     if (!status)

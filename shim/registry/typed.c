@@ -5,8 +5,8 @@
 #include "lang/dtype.h"
 #include "plan/registry_keys.h"
 
-static enum status read_list(const struct yaml_node *node, struct typed_word *out,
-                             struct error *err)
+static enum status read_word_list(const struct yaml_node *node, struct typed_word *out,
+                                  struct error *err)
 {
     bool any = false;
     enum status status = yaml_expect(node, "is", YAML_KIND_SEQUENCE, err);
@@ -28,8 +28,8 @@ static enum status read_list(const struct yaml_node *node, struct typed_word *ou
     return status || any ? status : yaml_error(err, node, "'is' lists no type");
 }
 
-static enum status read_word(const struct yaml_node *name, const struct yaml_node *node,
-                             struct typed_word *out, struct error *err)
+static enum status read_typed_word(const struct yaml_node *name, const struct yaml_node *node,
+                                   struct typed_word *out, struct error *err)
 {
     enum status status = yaml_expect(node, name->text, YAML_KIND_MAPPING, err);
     if (!status)
@@ -44,7 +44,7 @@ static enum status read_word(const struct yaml_node *name, const struct yaml_nod
                             name->text);
     if (!status)
         status = yaml_text(yaml_get(node, "word"), "word", &out->word, err);
-    return status ? status : read_list(yaml_get(node, "is"), out, err);
+    return status ? status : read_word_list(yaml_get(node, "is"), out, err);
 }
 
 enum status typed_read(struct arena *arena, const struct yaml_node *node, const struct typed **out,
@@ -60,7 +60,7 @@ enum status typed_read(struct arena *arena, const struct yaml_node *node, const 
     if (!status && node->count > TYPED_WORDS)
         status = yaml_error(err, node, "more than %d types", TYPED_WORDS);
     for (size_t i = 0; !status && i < node->count; i++)
-        status = read_word(node->key[i], node->item[i], &typed->word[typed->count++], err);
+        status = read_typed_word(node->key[i], node->item[i], &typed->word[typed->count++], err);
     typed->by_code = typed->count && typed->word[0].of;
     for (unsigned i = 0; !status && i < typed->count; i++) {
         if (!typed->word[i].of == typed->by_code)

@@ -20,7 +20,7 @@ struct reading {
     struct error *err;
 };
 
-static enum status no_memory(const struct reading *r)
+static enum status no_user_memory(const struct reading *r)
 {
     return error_set(r->err, STATUS_NO_MEMORY, "%s: no memory", r->node->file);
 }
@@ -53,7 +53,7 @@ static enum status read_source(const struct reading *r, const struct yaml_node *
         char *text = arena_alloc(r->arena, (size_t)facts.st_size + 1);
         ssize_t got = text ? read(fd, text, (size_t)facts.st_size) : 0;
         if (!text)
-            status = no_memory(r);
+            status = no_user_memory(r);
         else if (got != facts.st_size || strlen(text) != (size_t)got)
             status = yaml_error(r->err, node, "source %s: cannot be read as text", path);
         *out = text;
@@ -109,15 +109,15 @@ enum status user_text_scan(struct user_text *text, struct arena *arena, struct e
                                       : status;
 }
 
-static enum status add_text(const struct reading *r, const struct user_text *made,
-                            const struct user_text **out)
+static enum status add_user_text(const struct reading *r, const struct user_text *made,
+                                 const struct user_text **out)
 {
     struct user_references *users = r->users;
     if (users->texts == USER_TEXTS)
         return yaml_error(r->err, r->node, "more than 64 texts with references");
     struct user_text *text = arena_alloc(r->arena, sizeof *text);
     if (!text)
-        return no_memory(r);
+        return no_user_memory(r);
     *text = *made;
     text->number = users->texts;
     enum status status = user_text_scan(text, r->arena, r->err);
@@ -143,7 +143,7 @@ static enum status read_inline(const struct reading *r, const struct yaml_node *
         return yaml_error(r->err, node, "'inline' is longer than 1 MiB");
     text.first_line = node->literal ? node->line + 1 : 0;
     text.where = arena_format(r->arena, "inline %s:%u", node->file, node->line);
-    return text.where ? add_text(r, &text, out) : no_memory(r);
+    return text.where ? add_user_text(r, &text, out) : no_user_memory(r);
 }
 
 static enum status read_file(const struct reading *r, const struct yaml_node *node,
@@ -158,7 +158,7 @@ static enum status read_file(const struct reading *r, const struct yaml_node *no
     text.file = source_path(r, named);
     text.where = arena_format(r->arena, "source %s", named);
     if (!text.file || !text.where)
-        return no_memory(r);
+        return no_user_memory(r);
     if (!realpath(text.file, real))
         return yaml_error(r->err, node, "source %s: cannot be read: %m", text.file);
     for (unsigned i = 0; i < r->users->texts; i++) {
@@ -169,15 +169,16 @@ static enum status read_file(const struct reading *r, const struct yaml_node *no
     }
     text.path = arena_text(r->arena, real, strlen(real));
     if (!text.path)
-        return no_memory(r);
+        return no_user_memory(r);
     status = read_source(r, node, text.file, &text.text);
-    return status ? status : add_text(r, &text, out);
+    return status ? status : add_user_text(r, &text, out);
 }
 
 /* ---- references ---- */
 
 /* The reference called `name`, or the only one. */
-static enum status choose(const struct reading *r, const struct user_text *text, unsigned *out)
+static enum status choose_compiled(const struct reading *r, const struct user_text *text,
+                                   unsigned *out)
 {
     const struct yaml_node *node = yaml_get(r->node, "name");
     const char *name = NULL;
@@ -210,7 +211,7 @@ static enum status choose(const struct reading *r, const struct user_text *text,
 
 /* As binding and reports see it. Its name is its place too: rows of `tolerances` are for built-in
  * references, and two texts may use one name. */
-static bool describe(const struct reading *r, struct user_reference *user)
+static bool describe_reference(const struct reading *r, struct user_reference *user)
 {
     const struct ref_declaration *declared = &user->text->declaration[user->declaration];
     const char *symbol = arena_format(r->arena, "cuvet_ref_%s_wide", declared->name);
@@ -241,12 +242,12 @@ static enum status add_reference(const struct reading *r, const struct user_text
     struct user_reference **list =
         arena_alloc(r->arena, (users->references + 1) * sizeof *users->reference);
     if (!user || !list)
-        return no_memory(r);
+        return no_user_memory(r);
     user->text = text;
     user->declaration = declaration;
     user->number = users->references;
-    if (!describe(r, user))
-        return no_memory(r);
+    if (!describe_reference(r, user))
+        return no_user_memory(r);
     if (users->references)
         memcpy(list, users->reference, users->references * sizeof *list);
     list[users->references++] = user;
@@ -270,6 +271,6 @@ enum status user_reference_read(struct user_references *users, struct arena *are
     if (!status)
         status = source ? read_file(&r, source, &text) : read_inline(&r, text_node, &text);
     if (!status)
-        status = choose(&r, text, &declaration);
+        status = choose_compiled(&r, text, &declaration);
     return status ? status : add_reference(&r, text, declaration, out);
 }

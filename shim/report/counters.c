@@ -78,19 +78,19 @@ static void add_to(_Atomic uint64_t *sum, uint64_t more)
     atomic_fetch_add_explicit(sum, more, memory_order_relaxed);
 }
 
-static uint64_t load(_Atomic uint64_t *bucket)
+static uint64_t load_bucket(_Atomic uint64_t *bucket)
 {
     return atomic_load_explicit(bucket, memory_order_relaxed);
 }
 
-static size_t round_up(size_t bytes)
+static size_t round_to_line(size_t bytes)
 {
     return (bytes + TALLY_LINE - 1) / TALLY_LINE * TALLY_LINE;
 }
 
 static void *line_alloc(size_t bytes)
 {
-    void *memory = aligned_alloc(TALLY_LINE, round_up(bytes));
+    void *memory = aligned_alloc(TALLY_LINE, round_to_line(bytes));
 
     if (memory)
         memset(memory, 0, bytes);
@@ -404,9 +404,9 @@ static void read_row(struct row *row, struct counters_buckets *out)
 {
     for (unsigned t = 0; t < TALLIES; t++) {
         for (int v = 0; v < VERDICT_COUNT; v++)
-            out->verdict[v] += load(&tally_at(row->tally, t)->verdict[v]);
+            out->verdict[v] += load_bucket(&tally_at(row->tally, t)->verdict[v]);
         for (int k = 0; k < SKIP_COUNT; k++)
-            out->skip[k] += load(&tally_at(row->tally, t)->skip[k]);
+            out->skip[k] += load_bucket(&tally_at(row->tally, t)->skip[k]);
     }
 }
 
@@ -415,7 +415,7 @@ static uint64_t seen_in(struct row *row)
     uint64_t seen = 0;
 
     for (unsigned t = 0; t < TALLIES; t++)
-        seen += load(&tally_at(row->tally, t)->seen);
+        seen += load_bucket(&tally_at(row->tally, t)->seen);
     return seen;
 }
 
@@ -436,9 +436,10 @@ void counters_read(struct counters *counters, struct counters_totals *out)
         }
     }
     atomic_thread_fence(memory_order_seq_cst);
-    out->cost = (struct check_cost){load(&counters->thread_ns), load(&counters->copy_ns),
-                                    load(&counters->reference_ns), load(&counters->probe_ns),
-                                    load(&counters->overlap_ns)};
+    out->cost =
+        (struct check_cost){load_bucket(&counters->thread_ns), load_bucket(&counters->copy_ns),
+                            load_bucket(&counters->reference_ns), load_bucket(&counters->probe_ns),
+                            load_bucket(&counters->overlap_ns)};
     out->elapsed = (uint64_t)(clock_ns() - counters->created);
     out->hook_ns = atomic_load_explicit(&counters->hook_ns, memory_order_relaxed);
     out->gpu = counters->gpu;
@@ -517,7 +518,7 @@ bool counters_read_kernel(struct counters *counters, uint32_t number, struct cou
 
     if (!row)
         return false;
-    *out = (struct counters_kernel){.spec = row->spec, .spent_ns = load(&row->spent_ns)};
+    *out = (struct counters_kernel){.spec = row->spec, .spent_ns = load_bucket(&row->spent_ns)};
     read_row(row, &out->buckets);
     pthread_mutex_lock(&row->lock);
     if (row->sums)
@@ -577,5 +578,5 @@ bool counters_read_error(struct counters *counters, uint32_t i, struct counters_
 
 uint64_t counters_other_errors(struct counters *counters)
 {
-    return counters ? load(&counters->other_errors) : 0;
+    return counters ? load_bucket(&counters->other_errors) : 0;
 }

@@ -190,7 +190,7 @@ static void line_end(struct journal *journal, bool last)
     pthread_mutex_unlock(&journal->lock);
 }
 
-static void put_text(struct json_out *json, const char *name, const char *value)
+static void put_journal_text(struct json_out *json, const char *name, const char *value)
 {
     json_put_string(json, name, value);
 }
@@ -200,12 +200,12 @@ static void put_flag(struct json_out *json, const char *name, bool value)
     json_put_bool(json, name, value);
 }
 
-static void put_count(struct json_out *json, const char *name, uint64_t value)
+static void put_journal_count(struct json_out *json, const char *name, uint64_t value)
 {
     json_put_uint(json, name, value);
 }
 
-static void put_real(struct json_out *json, const char *name, double value)
+static void put_journal_real(struct json_out *json, const char *name, double value)
 {
     json_put_double(json, name, value);
 }
@@ -215,10 +215,10 @@ static void put_options(struct json_out *json, const struct options *options)
     json_put_object(json, "options");
 #define OPTION(name, field, type, fallback, sentence)                                              \
     _Generic(options->field,                                                                       \
-        const char *: put_text,                                                                    \
+        const char *: put_journal_text,                                                                    \
         bool: put_flag,                                                                            \
-        uint64_t: put_count,                                                                       \
-        double: put_real)(json, #name, options->field);
+        uint64_t: put_journal_count,                                                                       \
+        double: put_journal_real)(json, #name, options->field);
 #include "base/options.def"
 #undef OPTION
     json_end(json);

@@ -18,7 +18,7 @@ bool journal_line_whole(const char *line)
 }
 
 /* What follows `"key":`, or NULL. */
-static const char *value_of(const char *line, const char *key)
+static const char *line_value(const char *line, const char *key)
 {
     char quoted[80];
     const char *at;
@@ -39,7 +39,7 @@ bool journal_line_is(const char *line, const char *event)
 
 bool journal_line_uint(const char *line, const char *key, uint64_t *out)
 {
-    const char *at = value_of(line, key);
+    const char *at = line_value(line, key);
     uint64_t value;
     char *end;
 
@@ -55,7 +55,7 @@ bool journal_line_uint(const char *line, const char *key, uint64_t *out)
 
 bool journal_line_bool(const char *line, const char *key, bool *out)
 {
-    const char *at = value_of(line, key);
+    const char *at = line_value(line, key);
 
     if (!at || (strncmp(at, "true", 4) != 0 && strncmp(at, "false", 5) != 0))
         return false;
@@ -65,7 +65,7 @@ bool journal_line_bool(const char *line, const char *key, bool *out)
 
 bool journal_line_text(const char *line, const char *key, char *out, size_t size)
 {
-    const char *at = value_of(line, key);
+    const char *at = line_value(line, key);
     size_t length;
 
     if (!at || *at++ != '"')

@@ -31,8 +31,8 @@ const char *place_kernel(const struct kernel_spec *spec)
     return spec->symbol ? spec->symbol : "?";
 }
 
-static const struct ref_tensor *tensor_of(const struct binding *binding, uint32_t id,
-                                          const char **name)
+static const struct ref_tensor *place_tensor(const struct binding *binding, uint32_t id,
+                                             const char **name)
 {
     for (int i = 0; i < binding->tensors && i < REF_MAX_TENSORS; i++) {
         int array = binding->tensor_array[i];
@@ -46,7 +46,7 @@ static const struct ref_tensor *tensor_of(const struct binding *binding, uint32_
 }
 
 /* The number, among all elements of array `ids`, of the one that has number `t` in the check. */
-static int64_t element_of(const struct binding *binding, int ids, int64_t t)
+static int64_t listed_element(const struct binding *binding, int ids, int64_t t)
 {
     const struct bound_array *array = &binding->array[ids];
     int64_t element = 0, stride = 1;
@@ -75,7 +75,7 @@ static void name_rows(const struct binding *binding, const struct ref_tensor *te
         return;
     out->by = binding->array[bound_ids(bound)].name;
     out->by_dim = tensor->ndim > 1 && tensor->dim[0] == 1 && tensor->dim[1] == bound->dim[0];
-    out->index[out->by_dim] = element_of(binding, bound_ids(bound), out->index[out->by_dim]);
+    out->index[out->by_dim] = listed_element(binding, bound_ids(bound), out->index[out->by_dim]);
 }
 
 /* From the formal's dims, which `index` has, to those of the signature: dims of 1 were put in
@@ -109,7 +109,7 @@ static void name_by_signature(const struct binding *binding, int slot, struct pl
 bool place_of(const struct binding *binding, uint32_t tensor_id, uint64_t linear, struct place *out)
 {
     const char *name = "?";
-    const struct ref_tensor *tensor = binding ? tensor_of(binding, tensor_id, &name) : NULL;
+    const struct ref_tensor *tensor = binding ? place_tensor(binding, tensor_id, &name) : NULL;
 
     *out = (struct place){.array = name};
     if (!tensor || tensor->ndim > REF_MAX_DIMS)

@@ -24,8 +24,8 @@ static void put_int64s(struct json_out *json, const char *key, const int64_t *va
 }
 
 /* Rows that another array names, and where row i of the memory lies (struct bound_rows). */
-static void put_rows(struct json_out *json, const struct binding *binding,
-                     const struct bound_array *array)
+static void put_report_rows(struct json_out *json, const struct binding *binding,
+                            const struct bound_array *array)
 {
     const struct bound_rows *rows = &array->rows;
 
@@ -38,7 +38,7 @@ static void put_rows(struct json_out *json, const struct binding *binding,
     json_put_int(json, "rows_run_stride", rows->run_stride);
 }
 
-static void put_arrays(struct json_out *json, const struct binding *binding)
+static void put_report_arrays(struct json_out *json, const struct binding *binding)
 {
     json_put_array(json, "arrays");
     for (int i = 0; binding && i < binding->arrays; i++) {
@@ -59,7 +59,7 @@ static void put_arrays(struct json_out *json, const struct binding *binding)
         json_put_string(json, "address", address);
         json_put_uint(json, "bytes", array->bytes);
         if (bound_ids(array) >= 0)
-            put_rows(json, binding, array);
+            put_report_rows(json, binding, array);
         if (binding_gathers(binding, i))
             json_put_int(json, "subset_axis", array->axis);
         json_end(json);
@@ -138,7 +138,7 @@ static void put_picks(struct json_out *json, const struct binding *binding)
 }
 
 /* The result of the projection of the whole product, where there was one. */
-static void put_projection(struct json_out *json, const struct projection_report *projection)
+static void put_json_projection(struct json_out *json, const struct projection_report *projection)
 {
     if (!projection->array)
         return;
@@ -182,8 +182,8 @@ static void put_numbers(struct json_out *json, const struct ref_verdict *numbers
     json_end(json);
 }
 
-static void put_element(struct json_out *json, const char *key, const struct place *place,
-                        const double values[3])
+static void put_json_element(struct json_out *json, const char *key, const struct place *place,
+                             const double values[3])
 {
     json_put_object(json, key);
     json_put_string(json, "array", place->array);
@@ -196,7 +196,7 @@ static void put_element(struct json_out *json, const char *key, const struct pla
     json_end(json);
 }
 
-static void put_notes(struct json_out *json, unsigned notes)
+static void put_json_notes(struct json_out *json, unsigned notes)
 {
     if (!notes)
         return;
@@ -348,7 +348,7 @@ void report_json_check(struct json_out *json, const struct check_report *report)
     json_put_string(json, "reference", spec->reference ? spec->reference->name : NULL);
     json_put_string(json, "where", spec->where);
     json_put_string(json, "verdict", verdict_text(report->verdict));
-    put_notes(json, report->notes);
+    put_json_notes(json, report->notes);
     if (report->differs)
         json_put_uint(json, "differs_from_launch", report->earlier);
     if (report->parity.differ)
@@ -357,7 +357,7 @@ void report_json_check(struct json_out *json, const struct check_report *report)
     put_case(json, &report->drawn);
     json_put_string(json, "gate", report->gate);
     put_outlier(json, &report->outlier);
-    put_projection(json, &report->projection);
+    put_json_projection(json, &report->projection);
     put_hardware(json, &report->hardware);
     json_put_uint(json, "launch", report->launch);
     put_graph(json, &report->place);
@@ -370,12 +370,12 @@ void report_json_check(struct json_out *json, const struct check_report *report)
     put_subset(json, report->binding);
     put_picks(json, report->binding);
     put_narrows(json, report->binding);
-    put_arrays(json, report->binding);
+    put_report_arrays(json, report->binding);
     put_numbers(json, n, report);
     if (place_of(report->binding, n->worst_tensor, n->worst_index, &place))
-        put_element(json, "worst", &place,
-                    (const double[]){n->worst_got, n->worst_ref, n->worst_bound});
+        put_json_element(json, "worst", &place,
+                         (const double[]){n->worst_got, n->worst_ref, n->worst_bound});
     if (place_of(report->binding, n->first_tensor, n->first_index, &place))
-        put_element(json, "first", &place,
-                    (const double[]){n->first_got, n->first_ref, n->first_bound});
+        put_json_element(json, "first", &place,
+                         (const double[]){n->first_got, n->first_ref, n->first_bound});
 }

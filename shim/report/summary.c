@@ -394,9 +394,9 @@ static const char *put_kernel_notes(struct textbuf *out, const char *title,
 }
 
 /* Under the lock. */
-static void put_notes(struct textbuf *out, const struct summary *summary,
-                      const struct counters_kernel *kernels, uint32_t count,
-                      const struct summary_facts *facts)
+static void put_summary_notes(struct textbuf *out, const struct summary *summary,
+                              const struct counters_kernel *kernels, uint32_t count,
+                              const struct summary_facts *facts)
 {
     const char *title = "\n  Notes (these are no findings):\n";
 
@@ -415,7 +415,8 @@ static void put_notes(struct textbuf *out, const struct summary *summary,
                        title, facts->lost_lines, plural(facts->lost_lines));
 }
 
-static void put_element(struct textbuf *out, const char *which, const struct element *element)
+static void put_summary_element(struct textbuf *out, const char *which,
+                                const struct element *element)
 {
     textbuf_printf(out, "       %s  %s: got %.9g, expected %.9g", which, element->place,
                    element->got, element->reference);
@@ -434,7 +435,7 @@ static const char *row_text(char text[PLACE_TEXT], const struct projection_repor
     return text;
 }
 
-static void put_projection(struct textbuf *out, const struct finding *f)
+static void put_summary_projection(struct textbuf *out, const struct finding *f)
 {
     const struct projection_report *p = &f->projection;
     char first[PLACE_TEXT], last[PLACE_TEXT], worst[PLACE_TEXT];
@@ -497,16 +498,16 @@ static void put_finding(struct textbuf *out, uint32_t number, const struct findi
     if (f->state.rule)
         textbuf_printf(out, "       %s  %s\n", f->state.rule, PRINTABLE(f->state.sentence));
     if (f->projection.violations > 0)
-        put_projection(out, f);
+        put_summary_projection(out, f);
     if (f->parity.differ > 0) {
         char text[PARITY_TEXT];
         parity_text(&f->parity, text);
         textbuf_printf(out, "       %s\n", text);
     }
     if (f->worst.place[0])
-        put_element(out, "worst", &f->worst);
+        put_summary_element(out, "worst", &f->worst);
     if (f->first.place[0] && strcmp(f->first.place, f->worst.place) != 0)
-        put_element(out, "first", &f->first);
+        put_summary_element(out, "first", &f->first);
     if (f->outlier.input)
         textbuf_printf(out, "       outlier  %s of %s: %.3g%s, over %.3g\n", f->outlier.statistic,
                        f->outlier.input, f->outlier.score, f->outlier.sigmas ? " sigma" : "",
@@ -551,7 +552,7 @@ void summary_text(struct summary *summary, struct counters *counters,
     put_skips(out, &totals);
     summary_put_unregistered(out, &totals, facts);
     put_launch_errors(out, counters);
-    put_notes(out, summary, kernels, count, facts);
+    put_summary_notes(out, summary, kernels, count, facts);
     if (facts->unmet && registered_launches(&totals) > 0)
         textbuf_printf(out, "\n  Entries that named no kernel that ran: %s\n", facts->unmet);
     if (facts->contracts)

@@ -195,22 +195,22 @@ void summary_put_cost(struct textbuf *out, const struct counters_totals *totals,
 
 /* ---- rows of one label ---- */
 
-static void add_array(uint64_t *into, const uint64_t *from, size_t count)
+static void add_bucket_counts(uint64_t *into, const uint64_t *from, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         into[i] += from[i];
 }
 
-static void add_kernel(struct counters_kernel *into, const struct counters_kernel *from)
+static void add_kernel_counts(struct counters_kernel *into, const struct counters_kernel *from)
 {
     uint64_t subsets = into->subsets + from->subsets;
     if (subsets)
         into->subset_share = (into->subset_share * (double)into->subsets +
                               from->subset_share * (double)from->subsets) /
                              (double)subsets;
-    add_array(into->buckets.verdict, from->buckets.verdict, VERDICT_COUNT);
-    add_array(into->buckets.skip, from->buckets.skip, SKIP_COUNT);
-    add_array(into->ratios, from->ratios, COUNTERS_RATIOS);
+    add_bucket_counts(into->buckets.verdict, from->buckets.verdict, VERDICT_COUNT);
+    add_bucket_counts(into->buckets.skip, from->buckets.skip, SKIP_COUNT);
+    add_bucket_counts(into->ratios, from->ratios, COUNTERS_RATIOS);
     into->elements += from->elements;
     into->violations += from->violations;
     into->wide += from->wide;
@@ -235,7 +235,7 @@ uint32_t summary_merge_lifted(struct counters_kernel *kernels, uint32_t count)
                              strcmp(place_kernel(kernels[at].spec), place_kernel(spec)) != 0))
             at++;
         if (at < kept)
-            add_kernel(&kernels[at], &kernels[i]);
+            add_kernel_counts(&kernels[at], &kernels[i]);
         else
             kernels[kept++] = kernels[i];
     }

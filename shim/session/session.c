@@ -471,7 +471,7 @@ static void end_server(struct session *s)
 
 /* Exit was called on a fault of this thread while it held locks of cuvet: taking them again would
  * wait for ever. The journal keeps what it has, without its last line. */
-static void give_up(void)
+static void end_on_fault(void)
 {
     core_mute();
     log_line(LOG_WARN, "the program ended on a fault inside cuvet: there is no summary");
@@ -494,14 +494,14 @@ static void finish_uncancelled(struct session *s)
         nanosleep(&nap, NULL);
 }
 
-static void finish(void)
+static void finish_session(void)
 {
     struct session *s = &session;
     if (getpid() != s->pid)
         return;
     int state = uncancelled_begin();
     if (uninterrupted_now())
-        give_up();
+        end_on_fault();
     else
         finish_uncancelled(s);
     uncancelled_end(state);
@@ -541,10 +541,10 @@ static void in_child(void)
 static void on_ready(void *user)
 {
     (void)user;
-    atexit(finish);
+    atexit(finish_session);
 }
 
-static enum status start(struct session *s, struct error *err)
+static enum status start_session(struct session *s, struct error *err)
 {
     struct core_parts parts = {.pipeline = &s->pipeline, .ready = on_ready, .user = s};
     enum status status = start_reports(s, err);
@@ -585,7 +585,7 @@ static void start_uninterrupted(struct session *s)
         log_line(LOG_WARN, "nothing is checked: no CUVET_CONFIG, and CUVET_TABLES is off");
         return;
     }
-    if (start(s, &err)) {
+    if (start_session(s, &err)) {
         log_line(LOG_WARN, "nothing is checked: %s", err.text);
         journal_warning(s->journal, "nothing is checked: %s", err.text);
     }

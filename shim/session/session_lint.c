@@ -31,7 +31,7 @@ static void on_note(void *user, const struct lint_note *note)
     arena_release(&arena);
 }
 
-static void on_complaint(void *user, const char *sentence)
+static void on_lint_complaint(void *user, const char *sentence)
 {
     const struct session_reports *reports = &((const struct session_lint *)user)->reports;
     struct error err = {{0}};
@@ -58,13 +58,13 @@ struct session_lint *session_lint_start(const struct session_lint_parts *parts)
                                              .tables = options->tables,
                                              .env = parts->env,
                                              .note = on_note,
-                                             .complain = on_complaint,
+                                             .complain = on_lint_complaint,
                                              .user = lint};
     enum status status = tool_find(options->tool, tool_own_path(), "lints them", tool, &err);
     if (!status)
         status = linter_create(&lint->linter, &settings, &err);
     if (status) {
-        on_complaint(lint, err.text);
+        on_lint_complaint(lint, err.text);
         free(lint);
         return NULL;
     }
@@ -118,7 +118,7 @@ static void put_note(const struct lint_note *note, struct textbuf *out)
 }
 
 /* Warnings first. */
-static unsigned put_notes(struct linter *linter, struct textbuf *out)
+static unsigned put_lint_notes(struct linter *linter, struct textbuf *out)
 {
     static const char *const order[] = {"warning", "note"};
     struct lint_note note;
@@ -140,7 +140,7 @@ void session_lint_text(struct session_lint *lint, struct textbuf *out)
         return;
     const struct linter_counts counts = linter_count(lint->linter);
     put_counts(&counts, out);
-    unsigned rows = put_notes(lint->linter, out);
+    unsigned rows = put_lint_notes(lint->linter, out);
     if (counts.notes > rows)
         textbuf_printf(out, "    ... and %u more, in the journal\n", counts.notes - rows);
 }

@@ -38,7 +38,7 @@ static void add_mean(void *user, const struct known_kernel *kernel)
     sum->timed += (double)atomic_load(&kernel->time.timed);
 }
 
-static void add_kernel(void *user, const struct known_kernel *kernel)
+static void add_summary_kernel(void *user, const struct known_kernel *kernel)
 {
     struct sum *sum = user;
     struct counters_kernel row;
@@ -95,7 +95,7 @@ void session_gpu_time(struct counters *counters, struct kernels *kernels,
         sum.timed += (double)atomic_load(&row[i].time->timed);
     }
     sum.timed_ns = sum.timed > 0 ? sum.timed_ns / sum.timed : 0;
-    kernels_visit(kernels, add_kernel, &sum);
+    kernels_visit(kernels, add_summary_kernel, &sum);
     counters_read(counters, &totals);
     double share = eager_share(row, count, (double)totals.other.skip[SKIP_UNREGISTERED]);
     for (size_t i = 0; i < count; i++)

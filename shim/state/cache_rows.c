@@ -20,7 +20,7 @@ void cache_rows_destroy(struct cache_rows *slots)
     free(slots);
 }
 
-static uint64_t mix(uint64_t hash, const uint8_t *bytes, size_t count)
+static uint64_t mix_bytes(uint64_t hash, const uint8_t *bytes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         hash = (hash ^ bytes[i]) * 0x9e3779b97f4a7c15u;
@@ -30,7 +30,7 @@ static uint64_t mix(uint64_t hash, const uint8_t *bytes, size_t count)
 }
 
 /* False: there are more caches than numbers. */
-static bool number_of(struct cache_rows *slots, uint64_t cache, uint32_t *out)
+static bool cache_number(struct cache_rows *slots, uint64_t cache, uint32_t *out)
 {
     for (*out = 0; *out < slots->caches; (*out)++) {
         if (slots->cache[*out] == cache)
@@ -47,7 +47,7 @@ const struct state_slots *cache_rows_hash(struct cache_rows *slots, const struct
     const struct state_view *view = of->view;
     struct state_slots *out = &slots->out;
     if (!view->append.bytes || !view->rows[0].bytes ||
-        !number_of(slots, of->check->moment_of_state.cache, &out->cache))
+        !cache_number(slots, of->check->moment_of_state.cache, &out->cache))
         return NULL;
     out->count = 0;
     for (int64_t i = 0; i < view->append.count && out->count < STATE_SLOTS; i++) {
@@ -58,7 +58,7 @@ const struct state_slots *cache_rows_hash(struct cache_rows *slots, const struct
         for (int c = 0; c < PLAN_CACHES; c++) {
             const struct state_rows *rows = &view->rows[c];
             if (rows->bytes && i < rows->count)
-                hash = mix(hash, rows->bytes + (size_t)i * rows->each, rows->each);
+                hash = mix_bytes(hash, rows->bytes + (size_t)i * rows->each, rows->each);
         }
         out->slot[out->count].row = row;
         out->slot[out->count++].hash = hash;

@@ -57,13 +57,14 @@ static struct cache *find_in(struct cache *table, unsigned size, uint64_t addres
     return NULL;
 }
 
-static struct cache *find(struct caches *caches, uint64_t address)
+static struct cache *find_cache(struct caches *caches, uint64_t address)
 {
     return find_in(caches->cache, CACHES, address);
 }
 
 /* 0: it is no parameter of the launch. */
-static uint64_t address_of(const struct kernel_spec *spec, int number, const struct launch *launch)
+static uint64_t array_address(const struct kernel_spec *spec, int number,
+                              const struct launch *launch)
 {
     const struct plan_array *array = &spec->plan->array[number];
     uint64_t address = 0;
@@ -81,7 +82,7 @@ static struct cache *cache_of(struct caches *caches, const struct kernel_spec *s
     const struct plan_state *state = spec->plan->state;
     if (!caches || !state->caches)
         return NULL;
-    return find(caches, address_of(spec, state->cache[0], launch));
+    return find_cache(caches, array_address(spec, state->cache[0], launch));
 }
 
 static bool appends(const struct kernel_spec *spec)
@@ -102,7 +103,7 @@ static void end_watch(struct caches *caches)
 }
 
 /* Whether this launch was due; clears the need. */
-static bool take(struct caches *caches, struct cache *cache, unsigned what)
+static bool take_cache(struct caches *caches, struct cache *cache, unsigned what)
 {
     if (!(atomic_load_explicit(&cache->needs, memory_order_relaxed) & what) ||
         !(atomic_fetch_and(&cache->needs, ~what) & what))
@@ -120,7 +121,8 @@ static void need(struct caches *caches, struct cache *cache, unsigned what)
 /* Whether an append was due. */
 static bool take_append(struct caches *caches, struct cache *cache)
 {
-    bool between = take(caches, cache, NEEDS_BETWEEN), next = take(caches, cache, NEEDS_APPEND);
+    bool between = take_cache(caches, cache, NEEDS_BETWEEN),
+         next = take_cache(caches, cache, NEEDS_APPEND);
     if (between)
         need(caches, cache, NEEDS_LAST);
     return between || next;
@@ -128,7 +130,8 @@ static bool take_append(struct caches *caches, struct cache *cache)
 
 static bool take_reader(struct caches *caches, struct cache *cache, bool owned)
 {
-    bool last = take(caches, cache, NEEDS_LAST), next = take(caches, cache, NEEDS_READER);
+    bool last = take_cache(caches, cache, NEEDS_LAST),
+         next = take_cache(caches, cache, NEEDS_READER);
     if (next && owned)
         need(caches, cache, NEEDS_BETWEEN);
     return last || next;
@@ -140,23 +143,24 @@ static bool caches_watched(const struct caches *caches)
 }
 
 /* The launch's turn at an array, or at named positions. True: it was due. */
-static bool take_turn(struct caches *caches, uint64_t address, struct flow_moment *out)
+static bool take_flow_turn(struct caches *caches, uint64_t address, struct flow_moment *out)
 {
     struct cache *flow = find_in(caches->flow, FLOWS, address);
     if (!flow)
         return false;
     out->array = address;
     out->turn = atomic_fetch_add_explicit(&flow->appends, 1, memory_order_relaxed);
-    return take(caches, flow, NEEDS_APPEND);
+    return take_cache(caches, flow, NEEDS_APPEND);
 }
 
 static bool take_turns(struct caches *caches, const struct kernel_spec *spec,
                        const struct launch *launch, struct state_moment *out)
 {
     const struct plan_state *state = spec->plan->state;
-    bool due = take_turn(caches, state->token, &out->flow[PLAN_FLOWS]);
+    bool due = take_flow_turn(caches, state->token, &out->flow[PLAN_FLOWS]);
     for (unsigned i = 0; i < state->flows; i++)
-        due |= take_turn(caches, address_of(spec, state->flow[i].array, launch), &out->flow[i]);
+        due |= take_flow_turn(caches, array_address(spec, state->flow[i].array, launch),
+                              &out->flow[i]);
     return due;
 }
 
@@ -169,7 +173,7 @@ static uint64_t stream_number(const struct launch *launch)
 }
 
 /* A capture launches nothing, and its stream may never run the graph. */
-static bool is_captured(const struct launch *launch)
+static bool append_is_captured(const struct launch *launch)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     return !launch->replayed && cuda.cuStreamIsCapturing &&
@@ -182,7 +186,7 @@ static void note_stream(struct cache *cache, const struct launch *launch)
     uint64_t stream = stream_number(launch);
     uint64_t first = atomic_load_explicit(&cache->stream, memory_order_relaxed);
     if (first == stream || atomic_load_explicit(&cache->shared, memory_order_relaxed) ||
-        is_captured(launch))
+        append_is_captured(launch))
         return;
     if (first ||
         (!atomic_compare_exchange_strong(&cache->stream, &first, stream) && first != stream))
@@ -238,7 +242,7 @@ bool caches_settle(struct caches *caches)
 void caches_picked(struct caches *caches, const struct kernel_spec *spec,
                    const struct state_moment *moment)
 {
-    struct cache *cache = moment->cache ? find(caches, moment->cache) : NULL;
+    struct cache *cache = moment->cache ? find_cache(caches, moment->cache) : NULL;
     bool writes = cache && appends(spec), flows = false;
     for (int i = 0; caches && i < CHECK_FLOWS; i++) {
         struct cache *flow = find_in(caches->flow, FLOWS, moment->flow[i].array);
@@ -286,7 +290,7 @@ void caches_replay(struct caches *caches)
 
 void caches_found(struct caches *caches, const struct state_live *found)
 {
-    struct cache *cache = caches && found->count ? find(caches, found->cache) : NULL;
+    struct cache *cache = caches && found->count ? find_cache(caches, found->cache) : NULL;
     for (int i = 0; cache && i < found->count; i++) {
         struct live *live = &caches->live[cache - caches->cache];
         unsigned at = atomic_load_explicit(&live->added, memory_order_relaxed);
@@ -297,7 +301,7 @@ void caches_found(struct caches *caches, const struct state_live *found)
 
 void caches_draw(struct caches *caches, uint64_t address, uint64_t seed, int count, int64_t *row)
 {
-    struct cache *cache = caches ? find(caches, address) : NULL;
+    struct cache *cache = caches ? find_cache(caches, address) : NULL;
     struct live *live = cache ? &caches->live[cache - caches->cache] : NULL;
     unsigned added = live ? atomic_load_explicit(&live->added, memory_order_acquire) : 0;
     unsigned known = added < LIVE ? added : LIVE;

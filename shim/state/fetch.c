@@ -35,8 +35,8 @@ int64_t state_id(const struct state_ids *ids, int64_t i)
 }
 
 /* Where the part will lie, or NULL: there is no room. */
-static const uint8_t *add(struct parts *parts, uint64_t from, size_t width, size_t pitch,
-                          size_t height)
+static const uint8_t *add_state_part(struct parts *parts, uint64_t from, size_t width, size_t pitch,
+                                     size_t height)
 {
     size_t bytes = (width * height + 15) / 16 * 16;
     if (parts->count == STATE_COPIES || bytes > STATE_BYTES - parts->used)
@@ -46,7 +46,7 @@ static const uint8_t *add(struct parts *parts, uint64_t from, size_t width, size
     return parts->base + parts->used - bytes;
 }
 
-static uint64_t place_of(const struct check *check, int array, bool after)
+static uint64_t state_place(const struct check *check, int array, bool after)
 {
     const struct placement *placement = &check->placement[array];
     bool is_after = after || placement->before == NOT_COPIED;
@@ -54,7 +54,7 @@ static uint64_t place_of(const struct check *check, int array, bool after)
 }
 
 /* The binding's array that the plan's is, or -1. */
-static int find(const struct check *check, int plan_array)
+static int find_bound(const struct check *check, int plan_array)
 {
     const struct binding_plan *plan = check_spec(check)->plan;
     if (plan_array < 0)
@@ -70,7 +70,7 @@ static int find(const struct check *check, int plan_array)
 static void add_ids(struct parts *parts, const struct check *check, int plan_array,
                     struct state_ids *ids)
 {
-    int index = find(check, plan_array);
+    int index = find_bound(check, plan_array);
     *ids = (struct state_ids){0};
     if (index < 0)
         return;
@@ -84,11 +84,11 @@ static void add_ids(struct parts *parts, const struct check *check, int plan_arr
         ids->stride[k] = check->placement[index].stride[k];
         ids->count *= ids->dim[k];
     }
-    ids->bytes = add(parts, place_of(check, index, false), bytes, bytes, 1);
+    ids->bytes = add_state_part(parts, state_place(check, index, false), bytes, bytes, 1);
 }
 
 /* The formal that the array is bound to, where it has the dims of a cache. */
-static const struct ref_tensor *tensor_of(const struct check *check, int index)
+static const struct ref_tensor *state_tensor(const struct check *check, int index)
 {
     const struct binding *binding = &check->binding;
     for (int i = 0; index >= 0 && i < binding->tensors; i++) {
@@ -104,8 +104,8 @@ static const struct ref_tensor *tensor_of(const struct check *check, int index)
 static void add_heads(struct parts *parts, const struct check *check, int plan_array,
                       struct state_heads *heads)
 {
-    int index = find(check, plan_array);
-    const struct ref_tensor *tensor = tensor_of(check, index);
+    int index = find_bound(check, plan_array);
+    const struct ref_tensor *tensor = state_tensor(check, index);
     *heads = (struct state_heads){0};
     if (!tensor || binding_gathers(&check->binding, index))
         return;
@@ -120,11 +120,12 @@ static void add_heads(struct parts *parts, const struct check *check, int plan_a
     heads->blocks = tensor->dim[0];
     heads->page = tensor->dim[1];
     heads->numbered = bound_ids(array) >= 0;
-    uint64_t from = place_of(check, index, true);
+    uint64_t from = state_place(check, index, true);
     int64_t copies = even ? 1 : heads->blocks;
     for (int64_t i = 0; i < copies; i++) {
-        const uint8_t *at = add(parts, from + (uint64_t)(i * tensor->stride[0]) * size,
-                                heads->width, pitch, even ? page * (size_t)heads->blocks : page);
+        const uint8_t *at =
+            add_state_part(parts, from + (uint64_t)(i * tensor->stride[0]) * size, heads->width,
+                           pitch, even ? page * (size_t)heads->blocks : page);
         if (i == 0 || !at)
             heads->bytes = at;
         if (!at)
@@ -142,9 +143,10 @@ static void add_guards(struct parts *parts, const struct check *check, struct st
         struct state_guard *guard = &view->guard[view->guards];
         guard->array = array;
         guard->stride = placement->stride;
-        guard->before =
-            add(parts, place_of(check, i, false), placement->bytes, placement->bytes, 1);
-        guard->after = add(parts, place_of(check, i, true), placement->bytes, placement->bytes, 1);
+        guard->before = add_state_part(parts, state_place(check, i, false), placement->bytes,
+                                       placement->bytes, 1);
+        guard->after = add_state_part(parts, state_place(check, i, true), placement->bytes,
+                                      placement->bytes, 1);
         view->guards += guard->before && guard->after;
     }
 }
@@ -155,16 +157,18 @@ static void add_inputs(struct parts *parts, const struct check *check, struct st
     const struct plan_state *state = check_spec(check)->plan->state;
     for (int i = 0; i < check->binding.arrays && view->inputs < STATE_INPUTS; i++) {
         const struct bound_array *array = &check->binding.array[i];
-        bool is_index = i == find(check, state->append) || i == find(check, state->table) ||
-                        i == find(check, state->lengths) || i == find(check, state->indptr) ||
-                        i == find(check, state->last) || i == find(check, state->positions);
+        bool is_index =
+            i == find_bound(check, state->append) || i == find_bound(check, state->table) ||
+            i == find_bound(check, state->lengths) || i == find_bound(check, state->indptr) ||
+            i == find_bound(check, state->last) || i == find_bound(check, state->positions);
         bool reads = array->role == ROLE_READ || (array->role == ROLE_INOUT && !state->caches);
         if (!reads || is_index || array->guard)
             continue;
         size_t bytes = check->placement[i].bytes;
         bytes = bytes < STATE_DATA ? bytes : STATE_DATA;
         view->input[view->inputs].size = bytes;
-        view->input[view->inputs].bytes = add(parts, place_of(check, i, false), bytes, bytes, 1);
+        view->input[view->inputs].bytes =
+            add_state_part(parts, state_place(check, i, false), bytes, bytes, 1);
         view->inputs += view->input[view->inputs].bytes != NULL;
     }
 }
@@ -173,7 +177,7 @@ static void add_inputs(struct parts *parts, const struct check *check, struct st
 static void add_flow(struct parts *parts, const struct check *check, int plan_array,
                      struct state_flow *flow)
 {
-    int index = find(check, plan_array);
+    int index = find_bound(check, plan_array);
     *flow = (struct state_flow){0};
     if (index < 0 || binding_gathers(&check->binding, index) ||
         bound_ids(&check->binding.array[index]) >= 0)
@@ -183,18 +187,19 @@ static void add_flow(struct parts *parts, const struct check *check, int plan_ar
     flow->whole = placement->bytes;
     flow->size = placement->bytes < STATE_DATA ? placement->bytes : STATE_DATA;
     if (role != ROLE_WRITE)
-        flow->before = add(parts, place_of(check, index, false), flow->size, flow->size, 1);
-    flow->after = role == ROLE_READ
-                      ? flow->before
-                      : add(parts, place_of(check, index, true), flow->size, flow->size, 1);
+        flow->before =
+            add_state_part(parts, state_place(check, index, false), flow->size, flow->size, 1);
+    flow->after = role == ROLE_READ ? flow->before
+                                    : add_state_part(parts, state_place(check, index, true),
+                                                     flow->size, flow->size, 1);
 }
 
 bool state_reads_rows;
 
-static void add_rows(struct parts *parts, const struct check *check, int plan_array,
-                     const struct state_ids *ids, struct state_rows *rows)
+static void add_state_rows(struct parts *parts, const struct check *check, int plan_array,
+                           const struct state_ids *ids, struct state_rows *rows)
 {
-    int index = find(check, plan_array);
+    int index = find_bound(check, plan_array);
     const struct bound_array *array = index < 0 ? NULL : &check->binding.array[index];
     *rows = (struct state_rows){0};
     if (!array || !ids->bytes || array->ndim < 2 || bound_ids(array) < 0 || array->rows.listed ||
@@ -209,11 +214,12 @@ static void add_rows(struct parts *parts, const struct check *check, int plan_ar
         rows->each *= (size_t)array->dim[k];
     }
     rows->count = ids->count;
-    rows->bytes = add(parts, place_of(check, index, true), rows->each,
-                      (size_t)placement->stride[0] * dtype_bytes(array->dtype), (size_t)ids->count);
+    rows->bytes = add_state_part(parts, state_place(check, index, true), rows->each,
+                                 (size_t)placement->stride[0] * dtype_bytes(array->dtype),
+                                 (size_t)ids->count);
 }
 
-static void lay_out(const struct check *check, struct parts *parts, struct state_view *view)
+static void lay_out_state(const struct check *check, struct parts *parts, struct state_view *view)
 {
     const struct plan_state *state = check_spec(check)->plan->state;
     view->guards = view->inputs = 0;
@@ -233,12 +239,12 @@ static void lay_out(const struct check *check, struct parts *parts, struct state
     for (unsigned c = 0; c < PLAN_CACHES; c++) {
         view->rows[c] = (struct state_rows){0};
         if (state_reads_rows && state->append >= 0 && c < state->caches)
-            add_rows(parts, check, state->cache[c], &view->append, &view->rows[c]);
+            add_state_rows(parts, check, state->cache[c], &view->append, &view->rows[c]);
     }
 }
 
-static enum status copy(struct side *side, uint8_t *base, const struct part *part,
-                        struct error *err)
+static enum status copy_state_part(struct side *side, uint8_t *base, const struct part *part,
+                                   struct error *err)
 {
     if (part->height == 1)
         return cuda_check(
@@ -270,9 +276,9 @@ enum status state_fetch(struct side *side, struct lane *lane, struct error *err)
     if (status)
         return status;
     struct parts parts = {.base = lane->state_host};
-    lay_out(lane->check, &parts, &view);
+    lay_out_state(lane->check, &parts, &view);
     for (int i = 0; !status && i < parts.count; i++)
-        status = copy(side, parts.base, &parts.part[i], err);
+        status = copy_state_part(side, parts.base, &parts.part[i], err);
     lane->fetched = !status;
     return status;
 }
@@ -280,5 +286,5 @@ enum status state_fetch(struct side *side, struct lane *lane, struct error *err)
 void state_view(const struct lane *lane, struct state_view *view)
 {
     struct parts parts = {.base = lane->state_host};
-    lay_out(lane->check, &parts, view);
+    lay_out_state(lane->check, &parts, view);
 }

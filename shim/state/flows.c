@@ -51,7 +51,7 @@ void flows_destroy(struct flows *flows)
     free(flows);
 }
 
-static uint64_t hash_of(const uint8_t *bytes, size_t size)
+static uint64_t bytes_hash(const uint8_t *bytes, size_t size)
 {
     uint64_t hash = 1;
     for (size_t i = 0; bytes && i < size; i++) {
@@ -70,20 +70,20 @@ static struct turn turn_of(const struct check *check, unsigned number)
                          .spec = check->kernel->spec};
 }
 
-static void describe(const struct state_case *of, unsigned number, struct use *out)
+static void describe_use(const struct state_case *of, unsigned number, struct use *out)
 {
     const struct state_flow *view = &of->view->flow[number];
     const struct plan_flow *flow = &of->plan->state->flow[number];
     *out = (struct use){.turn = turn_of(of->check, number),
                         .flow = flow,
                         .name = of->plan->array[flow->array].item->name,
-                        .before = hash_of(view->before, view->size),
-                        .after = hash_of(view->after, view->size),
+                        .before = bytes_hash(view->before, view->size),
+                        .after = bytes_hash(view->after, view->size),
                         .bytes = view->whole};
 }
 
 /* The array's place; the oldest neighbour's where there is none. */
-static struct kept *find(struct flows *flows, uint64_t array)
+static struct kept *find_flow(struct flows *flows, uint64_t array)
 {
     uint64_t at = (array >> 4) * 0x9e3779b97f4a7c15u >> 32;
     for (unsigned i = 0; i < PROBES; i++) {
@@ -95,7 +95,7 @@ static struct kept *find(struct flows *flows, uint64_t array)
 }
 
 /* Whether `b` is the launch behind `a` among those that have the array. */
-static bool follows(const struct turn *a, const struct turn *b)
+static bool turn_follows(const struct turn *a, const struct turn *b)
 {
     bool next_replay = a->place.graph && a->place.graph == b->place.graph &&
                        b->place.replay == a->place.replay + 1 && b->breaks == a->breaks + 1;
@@ -129,7 +129,7 @@ static const char *stages(const struct plan_flow *flow, char text[STAGE_TEXT])
 }
 
 /* `b` is the launch of this check, or `a` is. */
-static bool pair_rules(const struct use *a, const struct use *b, bool earlier,
+static bool judge_uses(const struct use *a, const struct use *b, bool earlier,
                        struct state_report *report)
 {
     const char *stage = left(a);
@@ -156,16 +156,16 @@ static bool pair_rules(const struct use *a, const struct use *b, bool earlier,
 
 static bool one_flow(struct flows *flows, const struct use *now, struct state_report *report)
 {
-    struct kept *kept = find(flows, now->turn.moment.array);
+    struct kept *kept = find_flow(flows, now->turn.moment.array);
     bool found = false;
     if (kept->array != now->turn.moment.array)
         *kept = (struct kept){.array = now->turn.moment.array};
     for (unsigned i = 0; i < KEPT && !found; i++) {
         const struct use *other = &kept->use[i];
-        if (follows(&other->turn, &now->turn))
-            found = pair_rules(other, now, false, report);
-        else if (other->turn.moment.array && follows(&now->turn, &other->turn))
-            found = pair_rules(now, other, true, report);
+        if (turn_follows(&other->turn, &now->turn))
+            found = judge_uses(other, now, false, report);
+        else if (other->turn.moment.array && turn_follows(&now->turn, &other->turn))
+            found = judge_uses(now, other, true, report);
     }
     kept->use[kept->next++ % KEPT] = *now;
     return found;
@@ -173,7 +173,7 @@ static bool one_flow(struct flows *flows, const struct use *now, struct state_re
 
 /* ---- named positions ---- */
 
-static void add_place(struct stand *stand, int64_t place)
+static void add_stand_place(struct stand *stand, int64_t place)
 {
     if (stand->count < SEQUENCES)
         stand->place[stand->count] = place;
@@ -189,11 +189,11 @@ static void describe_stand(const struct state_case *of, struct stand *out)
     int64_t sequences = state->names ? 0 : state_sequences(of);
     *out = (struct stand){.turn = turn_of(of->check, PLAN_FLOWS), .names = state->names};
     for (int64_t i = 0; state->names && ids->bytes && i < ids->count; i++)
-        add_place(out, state_id(ids, i));
+        add_stand_place(out, state_id(ids, i));
     if (state->names && number >= 0)
-        add_place(out, number);
+        add_stand_place(out, number);
     for (int64_t n = 0; n < sequences; n++)
-        add_place(out, state_length(of, n) - 1);
+        add_stand_place(out, state_length(of, n) - 1);
 }
 
 /* One position may be that of all sequences. Of several queries a sequence nothing is found. */
@@ -229,9 +229,9 @@ static bool named_rules(struct flows *flows, const struct state_case *of,
     named->token = now.turn.moment.array;
     for (unsigned i = 0; i < KEPT && !found; i++) {
         const struct stand *other = &named->stand[i];
-        if (follows(&other->turn, &now.turn))
+        if (turn_follows(&other->turn, &now.turn))
             found = apart_rule(other, &now, report);
-        else if (other->turn.moment.array && follows(&now.turn, &other->turn))
+        else if (other->turn.moment.array && turn_follows(&now.turn, &other->turn))
             found = apart_rule(&now, other, report);
     }
     named->stand[named->next++ % KEPT] = now;
@@ -244,7 +244,7 @@ bool flows_rules(struct flows *flows, const struct state_case *of, struct state_
     for (unsigned i = 0; flows && i < of->plan->state->flows; i++) {
         struct state_report unused;
         struct use now;
-        describe(of, i, &now);
+        describe_use(of, i, &now);
         if (now.turn.moment.array && one_flow(flows, &now, found ? &unused : report))
             found = true;
     }

@@ -17,7 +17,7 @@ enum guard_kind {
     GUARD_KINDS
 };
 
-static const char *const names[PLAN_CACHES][GUARD_KINDS] = {
+static const char *const guard_names[PLAN_CACHES][GUARD_KINDS] = {
     {"&behind", "&first", "&front", "&last", "&owned", "&other", "&random"},
     {"&behind 2", "&first 2", "&front 2", "&last 2", "&owned 2", "&other 2", "&random 2"},
 };
@@ -151,7 +151,7 @@ void guard_add(const struct binding_plan *plan, struct binding *binding,
             const struct bound_array *array = &binding->array[i];
             if (array->name == name && bound_ids(array) >= 0 && !array->rows.listed &&
                 role_writes(array->role))
-                guard_cache(binding, i, names[c], live, request);
+                guard_cache(binding, i, guard_names[c], live, request);
         }
     }
 }

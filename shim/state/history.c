@@ -60,7 +60,7 @@ void history_destroy(struct history *history)
     free(history);
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value)
+static uint64_t mix_value(uint64_t hash, uint64_t value)
 {
     hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
     return hash ^ hash >> 29;
@@ -68,19 +68,19 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 
 /* ---- what a launch is ---- */
 
-static void add_place(struct places *places, int64_t place)
+static void add_append_place(struct places *places, int64_t place)
 {
     if (places->count < PLACES)
         places->place[places->count] = place;
     places->count++;
-    places->hash = mix(places->hash, (uint64_t)place);
+    places->hash = mix_value(places->hash, (uint64_t)place);
 }
 
 static void take_ids(struct places *places, const struct state_ids *ids)
 {
     *places = (struct places){0};
     for (int64_t i = 0; ids->bytes && i < ids->count; i++)
-        add_place(places, state_id(ids, i));
+        add_append_place(places, state_id(ids, i));
 }
 
 static uint64_t hash_data(const struct state_view *view)
@@ -88,20 +88,20 @@ static uint64_t hash_data(const struct state_view *view)
     uint64_t hash = 1;
     for (int i = 0; i < view->inputs; i++) {
         for (size_t k = 0; k < view->input[i].size; k++)
-            hash = mix(hash, view->input[i].bytes[k]);
+            hash = mix_value(hash, view->input[i].bytes[k]);
     }
     return hash;
 }
 
 /* A position without a cache is known by its node of a graph. */
-static uint64_t key_of(const struct state_case *of)
+static uint64_t history_key(const struct state_case *of)
 {
     const struct check *check = of->check;
     if (check->moment_of_state.cache)
-        return mix(check->kernel->key, check->moment_of_state.cache) | 1;
+        return mix_value(check->kernel->key, check->moment_of_state.cache) | 1;
     if (!check->place.graph)
         return 0;
-    return mix(mix(check->kernel->key, check->place.graph), check->place.node) | 1;
+    return mix_value(mix_value(check->kernel->key, check->place.graph), check->place.node) | 1;
 }
 
 /* The address of the array of positions. */
@@ -117,11 +117,11 @@ static uint64_t buffer_of(const struct state_case *of)
     return 0;
 }
 
-static void describe(const struct state_case *of, struct one *out)
+static void describe_append(const struct state_case *of, struct one *out)
 {
     const struct check *check = of->check;
     const struct plan_state *state = of->plan->state;
-    *out = (struct one){.key = key_of(of),
+    *out = (struct one){.key = history_key(of),
                         .signature = check->signature,
                         .graph = check->place,
                         .moment = check->moment_of_state,
@@ -132,10 +132,10 @@ static void describe(const struct state_case *of, struct one *out)
     take_ids(&out->positions, &of->view->positions);
     int64_t position = state_number(check, state->position, INT64_MIN);
     if (position != INT64_MIN)
-        add_place(&out->positions, position);
+        add_append_place(&out->positions, position);
 }
 
-static struct kept *find(struct history *history, uint64_t key)
+static struct kept *find_history(struct history *history, uint64_t key)
 {
     for (unsigned i = 0; i < PROBES; i++) {
         struct kept *kept = &history->kept[(key + i) % HISTORIES];
@@ -146,7 +146,7 @@ static struct kept *find(struct history *history, uint64_t key)
 }
 
 /* Whether `now` is the launch behind `last`: none has written the cache in between. */
-static bool follows(const struct one *last, const struct one *now)
+static bool append_follows(const struct one *last, const struct one *now)
 {
     uint64_t replays = now->moment.replays - last->moment.replays;
     uint64_t appends = now->moment.appends - last->moment.appends;
@@ -294,8 +294,9 @@ static bool wrong_step(const struct state_case *of, const struct one *last, cons
 }
 
 /* `last` ran right before `now`. */
-static bool pair_rules(const struct history *history, const struct state_case *of,
-                       const struct one *last, const struct one *now, struct state_report *report)
+static bool judge_appends(const struct history *history, const struct state_case *of,
+                          const struct one *last, const struct one *now,
+                          struct state_report *report)
 {
     return stale_position(history, of, last, now, report) || stale_rows(of, last, now, report) ||
            wrong_step(of, last, now, report);
@@ -306,14 +307,14 @@ static bool pair_rules(const struct history *history, const struct state_case *o
 static struct appended *find_appended(struct history *history, uint64_t cache)
 {
     for (unsigned i = 0; cache && i < PROBES; i++) {
-        struct appended *appended = &history->appended[(mix(0, cache) + i) % APPENDED];
+        struct appended *appended = &history->appended[(mix_value(0, cache) + i) % APPENDED];
         if (appended->cache == cache || !appended->cache)
             return appended;
     }
     return NULL;
 }
 
-static void keep_append(struct history *history, const struct state_case *of)
+static void keep_history(struct history *history, const struct state_case *of)
 {
     const struct state_ids *ids = &of->view->append;
     const struct check *check = of->check;
@@ -327,7 +328,7 @@ static void keep_append(struct history *history, const struct state_case *of)
         appended->row[appended->count++] = state_id(ids, i);
 }
 
-static bool is_behind(const struct check *check, const struct appended *appended)
+static bool append_is_behind(const struct check *check, const struct appended *appended)
 {
     const struct state_moment *now = &check->moment_of_state, *last = &appended->moment;
     if (now->replays != last->replays || check->place.graph != appended->graph.graph)
@@ -338,7 +339,7 @@ static bool is_behind(const struct check *check, const struct appended *appended
            check->place.node > appended->graph.node;
 }
 
-static bool is_read(const struct state_case *of, int64_t row)
+static bool row_is_read(const struct state_case *of, int64_t row)
 {
     int64_t sequences = state_sequences(of);
     for (int64_t n = 0; n < sequences; n++) {
@@ -356,11 +357,11 @@ static bool fresh_rule(struct history *history, const struct state_case *of,
 {
     const struct appended *appended = find_appended(history, of->check->moment_of_state.cache);
     if (!of->plan->state->fresh || !state_sequences(of) || !appended ||
-        !is_behind(of->check, appended))
+        !append_is_behind(of->check, appended))
         return false;
     for (int64_t i = 0; i < appended->count; i++) {
         int64_t row = appended->row[i];
-        if (row >= 0 && (of->null < 0 || row / of->page != of->null) && !is_read(of, row))
+        if (row >= 0 && (of->null < 0 || row / of->page != of->null) && !row_is_read(of, row))
             return state_find(report, "fresh",
                               "row %lld of '%s' was appended right before, and no sequence reads "
                               "it: a length is short, or a page is another one",
@@ -385,17 +386,17 @@ static bool pairs_of(struct history *history, const struct state_case *of,
 {
     struct one now;
     bool found = false;
-    keep_append(history, of);
-    describe(of, &now);
+    keep_history(history, of);
+    describe_append(of, &now);
     if (!now.key || (!now.rows.count && !now.positions.count))
         return false;
-    struct kept *kept = find(history, now.key);
+    struct kept *kept = find_history(history, now.key);
     for (unsigned i = 0; kept && kept->key && i < KEPT && !found; i++) {
         const struct one *other = &kept->one[i];
-        if (other->key && follows(other, &now))
-            found = pair_rules(history, of, other, &now, report);
-        else if (other->key && follows(&now, other))
-            found = pair_rules(history, of, &now, other, report);
+        if (other->key && append_follows(other, &now))
+            found = judge_appends(history, of, other, &now, report);
+        else if (other->key && append_follows(&now, other))
+            found = judge_appends(history, of, &now, other, report);
     }
     if (kept) {
         kept->key = now.key;

@@ -75,7 +75,7 @@ void owned_destroy(struct owned *owned)
 
 /* ---- sets ---- */
 
-static size_t slot_of(const struct set *set, int64_t number)
+static size_t set_slot(const struct set *set, int64_t number)
 {
     size_t size = 2 * PAGES, at = ((uint64_t)number * 0x9e3779b97f4a7c15u >> 32) % size;
     while (set->at[at].place && set->at[at].number != number)
@@ -86,13 +86,13 @@ static size_t slot_of(const struct set *set, int64_t number)
 /* The place of the number; 0: it has none. */
 static int32_t set_find(const struct set *set, int64_t number)
 {
-    return set->at[slot_of(set, number)].place;
+    return set->at[set_slot(set, number)].place;
 }
 
 /* Gives the number a place, unless it has one. False: the set is full. */
 static bool set_add(struct set *set, int64_t number, int32_t place)
 {
-    size_t at = slot_of(set, number);
+    size_t at = set_slot(set, number);
     if (set->at[at].place)
         return true;
     if (set->count == PAGES)
@@ -106,7 +106,7 @@ static bool set_add(struct set *set, int64_t number, int32_t place)
 /* ---- what is kept ---- */
 
 /* The cache's record, with `make` a new one; NULL: none, or no room. */
-static struct owned_cache *find(struct owned *owned, uint64_t cache, bool make)
+static struct owned_cache *find_owned(struct owned *owned, uint64_t cache, bool make)
 {
     for (unsigned i = 0; cache && i < PROBES; i++) {
         struct owned_cache **at = &owned->cache[((cache >> 8) * 0x9e3779b97f4a7c15u + i) % CACHES];
@@ -119,7 +119,7 @@ static struct owned_cache *find(struct owned *owned, uint64_t cache, bool make)
 }
 
 /* Of the last graph alone. */
-static void note_node(struct owned_cache *cache, const struct graph_place *node)
+static void note_owner_node(struct owned_cache *cache, const struct graph_place *node)
 {
     if (cache->nodes > 0 && cache->node[0].graph != node->graph)
         cache->nodes = 0;
@@ -133,7 +133,7 @@ static void note_node(struct owned_cache *cache, const struct graph_place *node)
     }
 }
 
-static void keep_append(struct owned_cache *cache, const struct state_case *of)
+static void keep_pages(struct owned_cache *cache, const struct state_case *of)
 {
     const struct state_ids *ids = &of->view->append;
     struct appended *appended = &cache->appended[cache->appends++ % APPENDS];
@@ -144,7 +144,7 @@ static void keep_append(struct owned_cache *cache, const struct state_case *of)
     appended->count = 0;
     for (int64_t i = 0; appended->whole && i < ids->count; i++)
         appended->row[appended->count++] = state_id(ids, i);
-    note_node(cache, &of->check->place);
+    note_owner_node(cache, &of->check->place);
 }
 
 static void add_pages(const struct state_case *of, int64_t n, struct reading *out)
@@ -295,7 +295,7 @@ static int64_t row_at(const struct pair *pair, int64_t place)
 }
 
 /* Pages that a sequence read. */
-static int32_t pages_of(const struct reading *reading, int32_t sequence)
+static int32_t count_read_pages(const struct reading *reading, int32_t sequence)
 {
     return reading->sequence[sequence + 1].begin - reading->sequence[sequence].begin;
 }
@@ -304,8 +304,8 @@ static int32_t pages_of(const struct reading *reading, int32_t sequence)
 static bool begins_with(const struct pair *pair, int32_t sequence, int32_t was)
 {
     const struct reading *last = pair->last, *now = pair->now;
-    int32_t pages = pages_of(last, was);
-    if (!pages || pages_of(now, sequence) < pages ||
+    int32_t pages = count_read_pages(last, was);
+    if (!pages || count_read_pages(now, sequence) < pages ||
         now->sequence[sequence].length < last->sequence[was].length)
         return false;
     for (int32_t i = 0; i < pages; i++) {
@@ -348,7 +348,7 @@ static bool begins_anew(const struct pair *pair)
     return anew;
 }
 
-static void find_before(struct pair *pair, int32_t sequence)
+static void find_pair_before(struct pair *pair, int32_t sequence)
 {
     bool found = find_last(pair, sequence);
     pair->sequence = sequence;
@@ -359,7 +359,7 @@ static void find_before(struct pair *pair, int32_t sequence)
 static void find_going_on(struct pair *pair)
 {
     for (int32_t n = 0; pair->prefix && n < pair->now->sequences; n++) {
-        find_before(pair, n);
+        find_pair_before(pair, n);
         if (pair->had && !pair->anew)
             pair->goes_on[pair->was] = true;
     }
@@ -381,7 +381,7 @@ static bool has_owner(const struct pair *pair, const struct read *old)
 {
     const struct reading *last = pair->last;
     for (int32_t was = 0; was < last->sequences; was++) {
-        if (pair->goes_on[was] && old->number < pages_of(last, was) &&
+        if (pair->goes_on[was] && old->number < count_read_pages(last, was) &&
             last->read[last->sequence[was].begin + old->number].page == old->page)
             return true;
     }
@@ -389,7 +389,7 @@ static bool has_owner(const struct pair *pair, const struct read *old)
 }
 
 /* Whether the page, which another sequence had, may be read though nothing was appended to it. */
-static bool may_share(const struct pair *pair, const struct read *read, const struct read *old)
+static bool may_share_page(const struct pair *pair, const struct read *read, const struct read *old)
 {
     return pair->prefix && old->number == read->number && is_full(pair, old) &&
            (pair->cached || has_owner(pair, old));
@@ -398,20 +398,20 @@ static bool may_share(const struct pair *pair, const struct read *read, const st
 /* A page that is read, of which the places are held against the rules in turn. */
 struct page {
     const struct read *read, *old; /* old: what read it before; NULL: nothing did */
-    bool known, shared;            /* known: `shared` is what may_share() gave */
+    bool known, shared;            /* known: `shared` is what may_share_page() gave */
 };
 
 static bool is_shared(const struct pair *pair, struct page *page)
 {
     if (!page->known)
-        page->shared = may_share(pair, page->read, page->old);
+        page->shared = may_share_page(pair, page->read, page->old);
     page->known = true;
     return page->shared;
 }
 
 /* Whether the sequence goes on, and had the place. */
-static bool is_own(const struct pair *pair, const struct read *read, const struct read *old,
-                   int64_t place)
+static bool page_is_own(const struct pair *pair, const struct read *read, const struct read *old,
+                        int64_t place)
 {
     if (!pair->had || pair->anew)
         return false;
@@ -436,7 +436,7 @@ static bool place_rule(const struct pair *pair, struct page *page, int64_t at,
     int64_t place = read->number * now->page + at;
     bool appended = set_find(pair->rows, read->page * now->page + at),
          had = old && at < old->filled;
-    bool own = had && is_own(pair, read, old, place);
+    bool own = had && page_is_own(pair, read, old, place);
     if (own && appended)
         return state_find(report, "reused",
                           "place %lld of sequence %d, in page %lld of '%s', was appended again "
@@ -471,11 +471,11 @@ static bool page_rule(const struct pair *pair, const struct read *read, struct s
     return false;
 }
 
-static bool pair_rules(struct pair *pair, struct state_report *report)
+static bool judge_pages(struct pair *pair, struct state_report *report)
 {
     const struct reading *now = pair->now;
     for (int32_t n = 0; n < now->sequences; n++) {
-        find_before(pair, n);
+        find_pair_before(pair, n);
         for (int32_t i = now->sequence[n].begin; i < now->sequence[n + 1].begin; i++) {
             if (page_rule(pair, &now->read[i], report))
                 return true;
@@ -485,8 +485,8 @@ static bool pair_rules(struct pair *pair, struct state_report *report)
 }
 
 /* The last reader before, of those where all in between is known; *rows is that. NULL: none. */
-static const struct reading *before(const struct owned_cache *cache, const struct reading *now,
-                                    struct set *rows)
+static const struct reading *reading_before(const struct owned_cache *cache,
+                                            const struct reading *now, struct set *rows)
 {
     const struct reading *best = NULL;
     for (int i = 0; i < READINGS; i++) {
@@ -503,14 +503,14 @@ static const struct reading *before(const struct owned_cache *cache, const struc
 }
 
 /* Holds each reader that was not held yet against the one before. */
-static bool judge(struct owned *owned, struct owned_cache *cache, const struct state_case *of,
-                  struct state_report *report)
+static bool judge_pair(struct owned *owned, struct owned_cache *cache, const struct state_case *of,
+                       struct state_report *report)
 {
     bool found = false;
     for (int i = 0; i < READINGS && !found; i++) {
         struct reading *now = &cache->reading[i];
         const struct reading *last =
-            now->used && !now->judged ? before(cache, now, &owned->rows) : NULL;
+            now->used && !now->judged ? reading_before(cache, now, &owned->rows) : NULL;
         if (!last)
             continue;
         struct pair pair = {.last = last,
@@ -524,7 +524,7 @@ static bool judge(struct owned *owned, struct owned_cache *cache, const struct s
                      (unsigned long long)now->launch, now->spec->symbol);
         now->judged = true;
         find_going_on(&pair);
-        found = pair_rules(&pair, report);
+        found = judge_pages(&pair, report);
     }
     return found;
 }
@@ -534,12 +534,12 @@ bool owned_rules(struct owned *owned, const struct state_case *of, struct state_
     const struct plan_state *state = of->plan->state;
     struct owned_cache *cache = NULL;
     if (owned && (state->append >= 0 || state->owned))
-        cache = find(owned, of->check->moment_of_state.cache, state->owned);
+        cache = find_owned(owned, of->check->moment_of_state.cache, state->owned);
     if (!cache)
         return false;
     if (state->append >= 0)
-        keep_append(cache, of);
+        keep_pages(cache, of);
     else if (state->owned && state_sequences(of))
         keep_reading(cache, of);
-    return judge(owned, cache, of, report);
+    return judge_pair(owned, cache, of, report);
 }

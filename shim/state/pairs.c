@@ -29,8 +29,8 @@ void pairs_destroy(struct pairs *pairs)
 }
 
 /* What distinguishes configurations; never 0. */
-static uint64_t variant_of(const struct kernel_spec *spec, const struct launch *launch,
-                           uint32_t build)
+static uint64_t launch_variant(const struct kernel_spec *spec, const struct launch *launch,
+                               uint32_t build)
 {
     uint64_t hash = (uint64_t)build << 32 | ((uint64_t)spec->number + 1);
     for (int i = 0; i < 3; i++) {
@@ -40,7 +40,7 @@ static uint64_t variant_of(const struct kernel_spec *spec, const struct launch *
     return (hash ^ hash >> 31 ^ launch->shared_bytes) | 1;
 }
 
-static struct pair_watch *find(struct pairs *pairs, const struct contract *contract)
+static struct pair_watch *find_pair(struct pairs *pairs, const struct contract *contract)
 {
     return pairs && contract && contract->number < CONTRACTS ? &pairs->of[contract->number] : NULL;
 }
@@ -58,10 +58,10 @@ static bool close_cycle(struct pair_watch *watch)
 bool pairs_launch(struct pairs *pairs, const struct kernel_spec *spec, const struct launch *launch,
                   uint32_t build)
 {
-    struct pair_watch *watch = find(pairs, spec->contract);
+    struct pair_watch *watch = find_pair(pairs, spec->contract);
     if (!watch || atomic_load_explicit(&watch->watched, memory_order_relaxed) <= 0)
         return false;
-    uint64_t variant = variant_of(spec, launch, build);
+    uint64_t variant = launch_variant(spec, launch, build);
     for (int i = 0; i <= FOLLOWERS; i++) {
         uint64_t known = atomic_load_explicit(&watch->variant[i], memory_order_relaxed);
         if (known == variant)
@@ -79,7 +79,7 @@ bool pairs_launch(struct pairs *pairs, const struct kernel_spec *spec, const str
 void pairs_picked(struct pairs *pairs, const struct kernel_spec *spec, const struct launch *launch,
                   uint32_t build)
 {
-    struct pair_watch *watch = find(pairs, spec->contract);
+    struct pair_watch *watch = find_pair(pairs, spec->contract);
     if (!watch || atomic_load_explicit(&watch->watched, memory_order_relaxed) > 0)
         return;
     unsigned halvings = atomic_load_explicit(&watch->vain, memory_order_relaxed) / VAIN;
@@ -88,7 +88,7 @@ void pairs_picked(struct pairs *pairs, const struct kernel_spec *spec, const str
         return;
     for (int i = 1; i <= FOLLOWERS; i++)
         atomic_store_explicit(&watch->variant[i], 0, memory_order_relaxed);
-    atomic_store(&watch->variant[0], variant_of(spec, launch, build));
+    atomic_store(&watch->variant[0], launch_variant(spec, launch, build));
     atomic_store(&watch->again, false);
     atomic_store(&watch->missing, FOLLOWERS);
     atomic_store(&watch->watched, WATCHED);
@@ -97,7 +97,7 @@ void pairs_picked(struct pairs *pairs, const struct kernel_spec *spec, const str
 
 bool pairs_settle(struct pairs *pairs, const struct kernel_spec *spec)
 {
-    struct pair_watch *watch = find(pairs, spec->contract);
+    struct pair_watch *watch = find_pair(pairs, spec->contract);
     if (!watch || atomic_load_explicit(&watch->watched, memory_order_relaxed) <= 0)
         return false;
     if (atomic_fetch_sub_explicit(&watch->watched, 1, memory_order_relaxed) > 1 &&
@@ -109,7 +109,7 @@ bool pairs_settle(struct pairs *pairs, const struct kernel_spec *spec)
 
 void pairs_met(struct pairs *pairs, const struct contract *contract)
 {
-    struct pair_watch *watch = find(pairs, contract);
+    struct pair_watch *watch = find_pair(pairs, contract);
     if (watch)
         atomic_store_explicit(&watch->vain, 0, memory_order_relaxed);
 }

@@ -38,14 +38,14 @@ void state_case_open(struct state_case *of, const struct check *check,
     };
 }
 
-static const char *name_of(const struct state_case *of, int plan_array)
+static const char *rule_array_name(const struct state_case *of, int plan_array)
 {
     return plan_array < 0 ? "?" : of->plan->array[plan_array].item->name;
 }
 
 static const char *cache_name(const struct state_case *of)
 {
-    return name_of(of, of->plan->state->cache[0]);
+    return rule_array_name(of, of->plan->state->cache[0]);
 }
 
 /* Rows or pages, each with its first owner; open addressing. */
@@ -85,14 +85,14 @@ static bool append_beyond(const struct state_case *of, struct state_report *repo
         if (row >= of->rows)
             return state_find(report, "beyond",
                               "'%s' gives token %lld row %lld; '%s' has %lld rows",
-                              name_of(of, of->plan->state->append), (long long)i, (long long)row,
-                              cache_name(of), (long long)of->rows);
+                              rule_array_name(of, of->plan->state->append), (long long)i,
+                              (long long)row, cache_name(of), (long long)of->rows);
     }
     return false;
 }
 
 /* The null page takes what is thrown away. */
-static bool is_null(const struct state_case *of, int64_t row)
+static bool row_is_null(const struct state_case *of, int64_t row)
 {
     return of->null >= 0 && row / (of->page > 0 ? of->page : 1) == of->null;
 }
@@ -106,17 +106,17 @@ static bool append_twice(const struct state_case *of, struct state_report *repor
     for (int64_t i = 0; ids->bytes && i < count; i++) {
         int64_t row = state_id(ids, i);
         const struct owner *first =
-            row < 0 || is_null(of, row) ? NULL : owners_add(&owners, row, 0, i);
+            row < 0 || row_is_null(of, row) ? NULL : owners_add(&owners, row, 0, i);
         if (first)
             return state_find(report, "twice",
                               "'%s' gives tokens %d and %lld the same row, %lld, of '%s'",
-                              name_of(of, of->plan->state->append), first->number, (long long)i,
-                              (long long)row, cache_name(of));
+                              rule_array_name(of, of->plan->state->append), first->number,
+                              (long long)i, (long long)row, cache_name(of));
     }
     return false;
 }
 
-static bool is_named(const struct state_ids *ids, int64_t row)
+static bool row_is_named(const struct state_ids *ids, int64_t row)
 {
     for (int64_t i = 0; ids->bytes && i < ids->count; i++) {
         if (state_id(ids, i) == row)
@@ -126,8 +126,8 @@ static bool is_named(const struct state_ids *ids, int64_t row)
 }
 
 /* The row of the cache that the element is of; INT64_MIN: it is no element of a guarded row. */
-static int64_t row_of(const struct state_case *of, const struct state_guard *guard, int64_t at,
-                      int64_t col)
+static int64_t guarded_row(const struct state_case *of, const struct state_guard *guard, int64_t at,
+                           int64_t col)
 {
     const struct state_ids *ids = &of->view->append;
     const struct bound_array *array = guard->array;
@@ -141,7 +141,7 @@ static int64_t row_of(const struct state_case *of, const struct state_guard *gua
  * counts where padding leads there. */
 static bool must_stay(const struct state_ids *ids, int64_t row)
 {
-    return row != INT64_MIN && is_named(ids, row) == (row < 0);
+    return row != INT64_MIN && row_is_named(ids, row) == (row < 0);
 }
 
 static bool guard_changed(const struct state_case *of, const struct state_guard *guard,
@@ -156,13 +156,13 @@ static bool guard_changed(const struct state_case *of, const struct state_guard 
         if (!memcmp(guard->before + offset, guard->after + offset, (size_t)(cols * size)))
             continue;
         for (int64_t col = 0; col < cols; col++) {
-            int64_t byte = offset + col * size, row = row_of(of, guard, at, col);
+            int64_t byte = offset + col * size, row = guarded_row(of, guard, at, col);
             if (memcmp(guard->before + byte, guard->after + byte, (size_t)size) &&
                 must_stay(&of->view->append, row))
-                return state_find(report, "changed",
-                                  "row %lld of '%s' changed, which no element of '%s' names%s",
-                                  (long long)row, cache, name_of(of, of->plan->state->append),
-                                  row < 0 ? ": it lies in front of the cache, where -1 leads" : "");
+                return state_find(
+                    report, "changed", "row %lld of '%s' changed, which no element of '%s' names%s",
+                    (long long)row, cache, rule_array_name(of, of->plan->state->append),
+                    row < 0 ? ": it lies in front of the cache, where -1 leads" : "");
         }
     }
     return false;
@@ -210,7 +210,7 @@ int64_t state_sequences(const struct state_case *of)
 }
 
 /* The entry of the table that is the sequence's first. */
-static int64_t first_of(const struct state_case *of, int64_t sequence)
+static int64_t sequence_first(const struct state_case *of, int64_t sequence)
 {
     const struct state_view *view = of->view;
     return is_csr(of) ? state_id(&view->indptr, sequence)
@@ -218,19 +218,19 @@ static int64_t first_of(const struct state_case *of, int64_t sequence)
 }
 
 /* Pages that the table has for the sequence; 0 where they are outside of it. */
-static int64_t pages_of(const struct state_case *of, int64_t sequence)
+static int64_t sequence_pages(const struct state_case *of, int64_t sequence)
 {
     if (!of->view->table.bytes)
         return 1;
     if (!is_csr(of))
         return of->view->table.count / state_sequences(of);
-    int64_t first = first_of(of, sequence), end = first_of(of, sequence + 1);
+    int64_t first = sequence_first(of, sequence), end = sequence_first(of, sequence + 1);
     return first < 0 || end < first || end > of->view->table.count ? 0 : end - first;
 }
 
 static int64_t csr_length(const struct state_case *of, int64_t sequence)
 {
-    int64_t pages = pages_of(of, sequence);
+    int64_t pages = sequence_pages(of, sequence);
     int64_t last = of->view->last.bytes ? state_id(&of->view->last, sequence) : of->page;
     return pages > 0 ? (pages - 1) * of->page + last : 0;
 }
@@ -246,13 +246,13 @@ int64_t state_length(const struct state_case *of, int64_t sequence)
 int64_t state_page(const struct state_case *of, int64_t sequence, int64_t place)
 {
     return of->view->table.bytes
-               ? state_id(&of->view->table, first_of(of, sequence) + place / of->page)
+               ? state_id(&of->view->table, sequence_first(of, sequence) + place / of->page)
                : sequence;
 }
 
 int64_t state_reach(const struct state_case *of, int64_t sequence)
 {
-    int64_t length = state_length(of, sequence), most = pages_of(of, sequence) * of->page;
+    int64_t length = state_length(of, sequence), most = sequence_pages(of, sequence) * of->page;
     return length < most ? length : most;
 }
 
@@ -281,13 +281,13 @@ static bool csr_beyond(const struct state_case *of, struct state_report *report)
 {
     int64_t sequences = is_csr(of) ? state_sequences(of) : 0;
     for (int64_t n = 0; n < sequences; n++) {
-        int64_t first = first_of(of, n), end = first_of(of, n + 1);
+        int64_t first = sequence_first(of, n), end = sequence_first(of, n + 1);
         if (first < 0 || end < first || end > of->view->table.count)
-            return state_find(report, "beyond",
-                              "'%s' gives sequence %lld entries %lld to %lld; '%s' has %lld",
-                              name_of(of, of->plan->state->indptr), (long long)n, (long long)first,
-                              (long long)end, name_of(of, of->plan->state->table),
-                              (long long)of->view->table.count);
+            return state_find(
+                report, "beyond", "'%s' gives sequence %lld entries %lld to %lld; '%s' has %lld",
+                rule_array_name(of, of->plan->state->indptr), (long long)n, (long long)first,
+                (long long)end, rule_array_name(of, of->plan->state->table),
+                (long long)of->view->table.count);
     }
     return false;
 }
@@ -297,11 +297,11 @@ static bool read_long(const struct state_case *of, struct state_report *report)
     int64_t sequences = state_sequences(of);
     for (int64_t n = 0; n < sequences; n++) {
         int64_t length = state_length(of, n);
-        if (length > pages_of(of, n) * of->page)
+        if (length > sequence_pages(of, n) * of->page)
             return state_find(report, "beyond",
                               "sequence %lld has length %lld; '%s' has %lld places for it",
                               (long long)n, (long long)length, cache_name(of),
-                              (long long)(pages_of(of, n) * of->page));
+                              (long long)(sequence_pages(of, n) * of->page));
     }
     return false;
 }
@@ -316,12 +316,13 @@ static bool page_beyond(const struct state_case *of, int64_t sequence, int64_t n
         return state_find(report, "beyond",
                           "sequence %lld reads page %lld by entry %lld of '%s': there is none",
                           (long long)sequence, (long long)page, (long long)number,
-                          name_of(of, of->plan->state->table));
+                          rule_array_name(of, of->plan->state->table));
     return of->rows > 0 && page >= of->rows &&
            state_find(report, "beyond",
                       "sequence %lld reads page %lld by entry %lld of '%s'; '%s' has %lld pages",
                       (long long)sequence, (long long)page, (long long)number,
-                      name_of(of, of->plan->state->table), cache_name(of), (long long)of->rows);
+                      rule_array_name(of, of->plan->state->table), cache_name(of),
+                      (long long)of->rows);
 }
 
 static bool page_null(const struct state_case *of, int64_t sequence, int64_t number,
@@ -333,7 +334,8 @@ static bool page_null(const struct state_case *of, int64_t sequence, int64_t num
                       "sequence %lld reads the null page, %lld, by entry %lld of '%s': its length "
                       "is %lld",
                       (long long)sequence, (long long)of->null, (long long)number,
-                      name_of(of, of->plan->state->table), (long long)state_length(of, sequence));
+                      rule_array_name(of, of->plan->state->table),
+                      (long long)state_length(of, sequence));
 }
 
 /* Whether two sequences begin with the same pages, up to number `number`. */
@@ -347,7 +349,7 @@ static bool same_prefix(const struct state_case *of, int64_t a, int64_t b, int64
 }
 
 /* A page that is still being filled belongs to one sequence, whatever they share. */
-static bool may_share(const struct state_case *of, int64_t a, int64_t i, int64_t b, int64_t j)
+static bool may_share_row(const struct state_case *of, int64_t a, int64_t i, int64_t b, int64_t j)
 {
     enum plan_sharing shared = of->plan->state->shared;
     if (shared != SHARED_PREFIX)
@@ -361,13 +363,14 @@ static bool shares(const struct state_case *of, const struct owner *first, int64
                    int64_t number, struct state_report *report)
 {
     if (sequence != first->sequence &&
-        may_share(of, first->sequence, first->number, sequence, number))
+        may_share_row(of, first->sequence, first->number, sequence, number))
         return false;
     return state_find(report, "shared",
                       "page %lld of '%s' is entry %d of sequence %d and entry %lld of sequence "
                       "%lld in '%s'",
                       (long long)first->what, cache_name(of), first->number, first->sequence,
-                      (long long)number, (long long)sequence, name_of(of, of->plan->state->table));
+                      (long long)number, (long long)sequence,
+                      rule_array_name(of, of->plan->state->table));
 }
 
 static bool read_shared(const struct state_case *of, struct state_report *report)
@@ -391,7 +394,7 @@ static const uint8_t *head_of(const struct state_case *of, int64_t sequence, int
 {
     const struct state_heads *heads = &of->view->heads;
     bool paged = of->view->table.bytes != NULL;
-    int64_t block = paged && heads->numbered ? first_of(of, sequence) + place / of->page
+    int64_t block = paged && heads->numbered ? sequence_first(of, sequence) + place / of->page
                                              : state_page(of, sequence, place);
     int64_t at = paged ? place % of->page : place;
     if (!heads->bytes || (paged && heads->page != of->page) || at >= heads->page || block < 0 ||
@@ -424,7 +427,7 @@ static bool page_blank(const struct state_case *of, int64_t sequence, int64_t nu
 static void add_live(const struct state_case *of, int64_t row, struct state_live *out)
 {
     if (out->count < STATE_LIVE && row >= 0 && row < of->rows * (of->page > 0 ? of->page : 1) &&
-        !is_null(of, row))
+        !row_is_null(of, row))
         out->row[out->count++] = row;
 }
 

@@ -68,7 +68,8 @@ static bool may_make(const char *folder)
     return false;
 }
 
-static enum status open_folder(const struct cache *cache, bool make, int *out, struct error *err)
+static enum status open_cache_folder(const struct cache *cache, bool make, int *out,
+                                     struct error *err)
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
     struct stat facts;
@@ -98,7 +99,7 @@ static enum status open_folder(const struct cache *cache, bool make, int *out, s
 enum status cache_prepare(const struct cache *cache, struct error *err)
 {
     int folder;
-    enum status status = open_folder(cache, true, &folder, err);
+    enum status status = open_cache_folder(cache, true, &folder, err);
     if (!status && faccessat(folder, ".", W_OK | X_OK, AT_EACCESS))
         status = error_set(err, STATUS_IO, "the cache folder %s cannot be written to: %m",
                            cache->folder);
@@ -107,7 +108,7 @@ enum status cache_prepare(const struct cache *cache, struct error *err)
     return status;
 }
 
-static const char *file_name(char out[PATH_BYTES], const char *name, const char *suffix)
+static const char *cache_file_name(char out[PATH_BYTES], const char *name, const char *suffix)
 {
     snprintf(out, PATH_BYTES, "%s%s", name, suffix);
     return out;
@@ -127,7 +128,7 @@ static void make_header(struct cache_header *header, const char *name, const voi
     header->sum[1] = sum.high64;
 }
 
-static bool read_all(int fd, char *at, size_t count)
+static bool read_cached(int fd, char *at, size_t count)
 {
     while (count > 0) {
         ssize_t got = read(fd, at, count);
@@ -152,7 +153,7 @@ static char *read_sound(int fd, const char *name, size_t *size)
         return NULL;
     *size = (size_t)facts.st_size - sizeof header;
     char *bytes = malloc(*size + 1);
-    if (bytes && read_all(fd, (char *)&header, sizeof header) && read_all(fd, bytes, *size)) {
+    if (bytes && read_cached(fd, (char *)&header, sizeof header) && read_cached(fd, bytes, *size)) {
         make_header(&expected, name, bytes, *size);
         bytes[*size] = '\0';
         if (memcmp(&header, &expected, sizeof header) == 0)
@@ -167,8 +168,8 @@ enum status cache_read(const struct cache *cache, const char *name, char **bytes
     char path[PATH_BYTES];
     int kept = errno, folder, fd = -1;
     *bytes = NULL;
-    if (!open_folder(cache, false, &folder, NULL)) {
-        fd = openat(folder, file_name(path, name, SUFFIX),
+    if (!open_cache_folder(cache, false, &folder, NULL)) {
+        fd = openat(folder, cache_file_name(path, name, SUFFIX),
                     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
         close(folder);
     }
@@ -266,7 +267,7 @@ static enum status write_new(int folder, const char *temporary, const char *name
         status = files_write_own(&file, bytes, size, err);
     if (own_fd_close(&file) && !status)
         status = error_set(err, STATUS_IO, "%m");
-    if (!status && renameat(folder, temporary, folder, file_name(path, name, SUFFIX)))
+    if (!status && renameat(folder, temporary, folder, cache_file_name(path, name, SUFFIX)))
         status = error_set(err, STATUS_IO, "%m");
     if (status)
         unlinkat(folder, temporary, 0);
@@ -281,7 +282,7 @@ enum status cache_write(const struct cache *cache, const char *name, const void 
     int kept = errno, folder;
     if (size > CACHE_FILE_BYTES)
         return error_set(err, STATUS_FULL, "%zu bytes are too large for the cache", size);
-    enum status status = open_folder(cache, true, &folder, err);
+    enum status status = open_cache_folder(cache, true, &folder, err);
     if (!status) {
         snprintf(temporary, sizeof temporary, NEW_PREFIX "%lx-%x-%llx" SUFFIX, (long)getpid(),
                  __atomic_fetch_add(&written, 1, __ATOMIC_RELAXED), (unsigned long long)clock_ns());
@@ -302,9 +303,9 @@ int cache_lock(const struct cache *cache, const char *name, int timeout_ms)
     int64_t until = clock_ns() + (int64_t)timeout_ms * 1000000;
     char path[PATH_BYTES];
     int folder, fd;
-    if (open_folder(cache, true, &folder, NULL))
+    if (open_cache_folder(cache, true, &folder, NULL))
         return -1;
-    fd = openat(folder, file_name(path, name, LOCK_SUFFIX),
+    fd = openat(folder, cache_file_name(path, name, LOCK_SUFFIX),
                 O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     close(folder);
     while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
@@ -324,8 +325,8 @@ void cache_unlock(const struct cache *cache, const char *name, int lock)
     int folder;
     if (lock < 0)
         return;
-    if (!open_folder(cache, false, &folder, NULL)) {
-        unlinkat(folder, file_name(path, name, LOCK_SUFFIX), 0);
+    if (!open_cache_folder(cache, false, &folder, NULL)) {
+        unlinkat(folder, cache_file_name(path, name, LOCK_SUFFIX), 0);
         close(folder);
     }
     close(lock);

@@ -63,7 +63,7 @@ enum status control_folder_open(const char *path, bool make, int *fd, struct err
 }
 
 /* ".PID.new" while it is made, "PID.sock" once it listens. */
-static void name_of(pid_t pid, bool fresh, char out[NAME])
+static void socket_name(pid_t pid, bool fresh, char out[NAME])
 {
     snprintf(out, NAME, fresh ? ".%d%s" : "%d%s", (int)pid, fresh ? fresh_suffix : suffix);
 }
@@ -82,7 +82,7 @@ static pid_t pid_of(const char *name, bool *fresh)
     return good && !strcmp(end, *fresh ? fresh_suffix : suffix) ? (pid_t)pid : 0;
 }
 
-static struct sockaddr_un address_of(int folder, const char *name)
+static struct sockaddr_un socket_address(int folder, const char *name)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", folder, name);
@@ -98,7 +98,7 @@ static int make_socket(bool blocking)
 /* A try that does not wait: 0, or the reason. A full queue means that the process lives. */
 static int probe(int folder, const char *name)
 {
-    struct sockaddr_un address = address_of(folder, name);
+    struct sockaddr_un address = socket_address(folder, name);
     int fd = make_socket(false), reason = 0;
     if (fd < 0)
         return errno;
@@ -108,7 +108,8 @@ static int probe(int folder, const char *name)
     return reason;
 }
 
-static enum status refuse(struct error *err, int fd, int folder, const char *name, const char *what)
+static enum status refuse_socket(struct error *err, int fd, int folder, const char *name,
+                                 const char *what)
 {
     int reason = errno;
     close(fd);
@@ -119,21 +120,21 @@ static enum status refuse(struct error *err, int fd, int folder, const char *nam
 enum status control_socket_listen(int folder, pid_t pid, int *out, struct error *err)
 {
     char fresh[NAME], name[NAME];
-    name_of(pid, true, fresh);
-    name_of(pid, false, name);
+    socket_name(pid, true, fresh);
+    socket_name(pid, false, name);
     if (!probe(folder, name))
         return error_set(err, STATUS_FULL, "another process answers as %d", (int)pid);
     int fd = make_socket(false);
     if (fd < 0)
         return error_set(err, STATUS_IO, "socket: %s", REASON_OF(errno));
-    struct sockaddr_un address = address_of(folder, fresh);
+    struct sockaddr_un address = socket_address(folder, fresh);
     unlinkat(folder, fresh, 0);
     if (bind(fd, (struct sockaddr *)&address, sizeof(address)))
-        return refuse(err, fd, folder, fresh, "bind");
+        return refuse_socket(err, fd, folder, fresh, "bind");
     if (listen(fd, BACKLOG))
-        return refuse(err, fd, folder, fresh, "listen");
+        return refuse_socket(err, fd, folder, fresh, "listen");
     if (renameat(folder, fresh, folder, name))
-        return refuse(err, fd, folder, fresh, "rename");
+        return refuse_socket(err, fd, folder, fresh, "rename");
     *out = fd;
     return STATUS_OK;
 }
@@ -141,7 +142,7 @@ enum status control_socket_listen(int folder, pid_t pid, int *out, struct error 
 void control_socket_remove(int folder, pid_t pid)
 {
     char name[NAME];
-    name_of(pid, false, name);
+    socket_name(pid, false, name);
     unlinkat(folder, name, 0);
 }
 
@@ -156,8 +157,8 @@ enum status control_socket_connect(int folder, pid_t pid, int timeout_ms, int *o
                                    struct error *err)
 {
     char name[NAME];
-    name_of(pid, false, name);
-    struct sockaddr_un address = address_of(folder, name);
+    socket_name(pid, false, name);
+    struct sockaddr_un address = socket_address(folder, name);
     int fd = make_socket(timeout_ms > 0);
     if (fd < 0)
         return error_set(err, STATUS_IO, "socket: %s", REASON_OF(errno));

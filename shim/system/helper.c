@@ -15,7 +15,7 @@
 
 enum { STACK_BYTES = 256 << 10 };
 
-static bool kept(const char *entry)
+static bool variable_is_kept(const char *entry)
 {
     static const char *const dropped[] = {
         "LD_PRELOAD=", "LD_AUDIT=", "CUDA_INJECTION64_PATH=", "CUVET_", "_CUVET_"};
@@ -44,7 +44,7 @@ char **helper_environment(char *const *env)
     for (char *const *at = env; *at; at++) {
         size_t length = strlen(*at) + 1;
 
-        if (!kept(*at))
+        if (!variable_is_kept(*at))
             continue;
         copy[count++] = memcpy(text, *at, length);
         text += length;
@@ -72,7 +72,7 @@ static int in_between(void *user)
     return 0;
 }
 
-static int prepare(struct order *order, int fd)
+static int prepare_order(struct order *order, int fd)
 {
     sigset_t none, all;
     int failure = posix_spawn_file_actions_adddup2(&order->files, fd, 0);
@@ -98,7 +98,7 @@ static bool stop_reaping(void)
            prctl(PR_SET_CHILD_SUBREAPER, 0) == 0;
 }
 
-static int start(struct order *order)
+static int start_helper(struct order *order)
 {
     char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
@@ -139,9 +139,9 @@ enum status helper_start(const char *path, char *const *argv, char *const *env, 
                          path);
     posix_spawn_file_actions_init(&order.files);
     posix_spawnattr_init(&order.attributes);
-    failure = prepare(&order, fd);
+    failure = prepare_order(&order, fd);
     if (!failure)
-        failure = start(&order);
+        failure = start_helper(&order);
     posix_spawn_file_actions_destroy(&order.files);
     posix_spawnattr_destroy(&order.attributes);
     errno = before;

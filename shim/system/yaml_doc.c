@@ -60,7 +60,7 @@ static enum status fail_at(struct loader *loader, const yaml_mark_t *mark, const
                      mark->line + 1, mark->column + 1, sentence);
 }
 
-static enum status no_memory(struct loader *loader)
+static enum status no_yaml_memory(struct loader *loader)
 {
     return error_set(loader->err, STATUS_NO_MEMORY, "%s: no memory", loader->doc->name);
 }
@@ -69,7 +69,7 @@ static enum status libyaml_error(struct loader *loader)
 {
     const yaml_parser_t *parser = &loader->parser;
     if (parser->error == YAML_MEMORY_ERROR)
-        return no_memory(loader);
+        return no_yaml_memory(loader);
     yaml_mark_t mark = parser->problem_mark;
     char sentence[256];
     snprintf(sentence, sizeof sentence, "%s%s%s", parser->problem ? parser->problem : "not YAML",
@@ -87,7 +87,7 @@ static enum status keep_anchor(struct loader *loader, const yaml_mark_t *mark, c
         return fail_at(loader, mark, "more than 256 anchors");
     char *copy = arena_text(&loader->doc->arena, name, strlen(name));
     if (!copy)
-        return no_memory(loader);
+        return no_yaml_memory(loader);
     loader->anchor[loader->anchors++] = (struct anchor){copy, node, weight};
     return STATUS_OK;
 }
@@ -133,7 +133,7 @@ static enum status attach(struct loader *loader, const yaml_mark_t *mark,
         size_t room = level->room ? 2 * level->room : 16;
         void *grown = realloc(level->child, room * sizeof *level->child);
         if (!grown)
-            return no_memory(loader);
+            return no_yaml_memory(loader);
         level->child = grown;
         level->room = room;
     }
@@ -167,7 +167,7 @@ static enum status on_scalar(struct loader *loader, const yaml_event_t *event)
     struct yaml_node *node = new_node(loader, YAML_KIND_SCALAR, mark);
     char *text = arena_text(&loader->doc->arena, value, length);
     if (!node || !text)
-        return no_memory(loader);
+        return no_yaml_memory(loader);
     node->text = text;
     node->literal = event->data.scalar.style == YAML_LITERAL_SCALAR_STYLE;
     node->quoted = event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE;
@@ -200,7 +200,7 @@ static enum status on_open(struct loader *loader, enum yaml_kind kind, const yam
         return fail_at(loader, mark, "nested deeper than 32 levels");
     struct yaml_node *node = new_node(loader, kind, mark);
     if (!node)
-        return no_memory(loader);
+        return no_yaml_memory(loader);
     struct level *level = &loader->level[loader->depth++];
     level->node = node;
     level->children = 0;
@@ -218,7 +218,7 @@ static enum status on_close(struct loader *loader, const yaml_mark_t *mark)
     const struct yaml_node **key =
         mapping ? arena_alloc(&loader->doc->arena, (count + 1) * sizeof *key) : NULL;
     if (!item || (mapping && !key))
-        return no_memory(loader);
+        return no_yaml_memory(loader);
     for (size_t i = 0; i < count; i++) {
         item[i] = mapping ? level->child[2 * i + 1] : level->child[i];
         if (mapping)
@@ -261,7 +261,7 @@ static enum status on_event(struct loader *loader, const yaml_event_t *event)
     }
 }
 
-static enum status read_events(struct loader *loader)
+static enum status read_yaml_events(struct loader *loader)
 {
     for (;;) {
         yaml_event_t event;
@@ -291,7 +291,7 @@ enum status yaml_doc_parse(struct yaml_doc **out, const char *name, const char *
     if (!doc->name || !yaml_parser_initialize(&loader->parser))
         goto out;
     yaml_parser_set_input_string(&loader->parser, (const unsigned char *)text, length);
-    status = read_events(loader);
+    status = read_yaml_events(loader);
     yaml_parser_delete(&loader->parser);
     for (int i = 0; i < YAML_MAX_DEPTH; i++)
         free(loader->level[i].child);

@@ -13,7 +13,7 @@ static const struct tables_header *header(void)
     return (const void *)cuvet_tables;
 }
 
-static const char *text_of(uint32_t at)
+static const char *table_text(uint32_t at)
 {
     return (const char *)list_of(&header()->texts) + at;
 }
@@ -30,7 +30,7 @@ const struct tables_entry *tables_entry(size_t number)
 
 const char *tables_pattern(size_t number)
 {
-    return text_of(tables_entry(number)->pattern);
+    return table_text(tables_entry(number)->pattern);
 }
 
 size_t tables_words(void)
@@ -42,19 +42,19 @@ const char *tables_word(size_t number, bool *whole)
 {
     const struct tables_word *word = list_of(&header()->words);
     *whole = word[number].flags & TABLES_WHOLE;
-    return text_of(word[number].text);
+    return table_text(word[number].text);
 }
 
 const char *tables_reference(size_t number)
 {
     const uint32_t *reference = list_of(&header()->references);
-    return number < header()->references.count ? text_of(reference[number]) : NULL;
+    return number < header()->references.count ? table_text(reference[number]) : NULL;
 }
 
 /* ---- nodes ---- */
 
-static bool read_node(struct yaml_node *out, uint32_t number, const char *file,
-                      struct arena *arena);
+static bool read_table_node(struct yaml_node *out, uint32_t number, const char *file,
+                            struct arena *arena);
 
 /* Items; or pairs. */
 static bool read_children(struct yaml_node *node, uint32_t first, struct arena *arena)
@@ -69,14 +69,15 @@ static bool read_children(struct yaml_node *node, uint32_t first, struct arena *
     for (size_t i = 0; i < each * node->count; i++) {
         bool is_key = each > 1 && i % 2 == 0;
         list[(is_key ? node->count : 0) + i / each] = &child[i];
-        if (!read_node(&child[i], first + (uint32_t)i, node->file, arena))
+        if (!read_table_node(&child[i], first + (uint32_t)i, node->file, arena))
             return false;
     }
     return true;
 }
 
 /* As deep as yaml_doc.h lets a file be. */
-static bool read_node(struct yaml_node *out, uint32_t number, const char *file, struct arena *arena)
+static bool read_table_node(struct yaml_node *out, uint32_t number, const char *file,
+                            struct arena *arena)
 {
     const struct tables_node *node = (const struct tables_node *)list_of(&header()->nodes) + number;
     *out = (struct yaml_node){.kind = node->kind,
@@ -86,7 +87,7 @@ static bool read_node(struct yaml_node *out, uint32_t number, const char *file, 
                               .quoted = node->style & TABLES_QUOTED,
                               .literal = node->style & TABLES_LITERAL};
     if (out->kind == YAML_KIND_SCALAR) {
-        out->text = text_of(node->value);
+        out->text = table_text(node->value);
         return true;
     }
     out->count = node->count;
@@ -96,7 +97,7 @@ static bool read_node(struct yaml_node *out, uint32_t number, const char *file, 
 static const struct yaml_node *read_tree(uint32_t number, uint32_t file, struct arena *arena)
 {
     struct yaml_node *root = arena_alloc(arena, sizeof *root);
-    return root && read_node(root, number, text_of(file), arena) ? root : NULL;
+    return root && read_table_node(root, number, table_text(file), arena) ? root : NULL;
 }
 
 const struct yaml_node *tables_read(size_t entry, struct arena *arena)

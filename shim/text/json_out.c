@@ -38,7 +38,7 @@ bool json_out_ok(const struct json_out *json)
     return !json->text.failed && json->depth == 0 && json->follows && !json->keyed;
 }
 
-static void add(struct json_out *json, const char *literal)
+static void add_literal(struct json_out *json, const char *literal)
 {
     textbuf_add(&json->text, literal, strlen(literal));
 }
@@ -59,7 +59,7 @@ static void new_line(struct json_out *json)
 static void separate(struct json_out *json)
 {
     if (json->follows)
-        add(json, ",");
+        add_literal(json, ",");
     new_line(json);
     json->follows = false;
 }
@@ -77,7 +77,7 @@ static void before_value(struct json_out *json)
     separate(json);
 }
 
-static void begin(struct json_out *json, bool array)
+static void begin_nested(struct json_out *json, bool array)
 {
     before_value(json);
     if (json->depth >= JSON_MAX_DEPTH) {
@@ -90,17 +90,17 @@ static void begin(struct json_out *json, bool array)
         json->arrays &= ~(UINT32_C(1) << json->depth);
     json->depth++;
     json->follows = false;
-    add(json, array ? "[" : "{");
+    add_literal(json, array ? "[" : "{");
 }
 
 void json_begin_object(struct json_out *json)
 {
-    begin(json, false);
+    begin_nested(json, false);
 }
 
 void json_begin_array(struct json_out *json)
 {
-    begin(json, true);
+    begin_nested(json, true);
 }
 
 void json_end(struct json_out *json)
@@ -114,7 +114,7 @@ void json_end(struct json_out *json)
     json->depth--;
     if (had_members && json->depth < json->lines)
         textbuf_printf(&json->text, "\n%*s", json->depth * 2, "");
-    add(json, array ? "]" : "}");
+    add_literal(json, array ? "]" : "}");
     json->follows = true;
 }
 
@@ -150,7 +150,7 @@ static void add_string(struct json_out *json, const char *bytes, size_t count)
 {
     const unsigned char *at = (const unsigned char *)bytes;
 
-    add(json, "\"");
+    add_literal(json, "\"");
     while (count > 0) {
         size_t plain = plain_length(at, count);
         size_t length = plain ? plain : utf8_length(at, count);
@@ -159,7 +159,7 @@ static void add_string(struct json_out *json, const char *bytes, size_t count)
         if (plain > 0)
             textbuf_add(&json->text, (const char *)at, plain);
         else if (length == 0)
-            add(json, "\\ufffd");
+            add_literal(json, "\\ufffd");
         else if (utf8_steers(point) || point == '"' || point == '\\')
             add_escaped(json, point);
         else
@@ -167,7 +167,7 @@ static void add_string(struct json_out *json, const char *bytes, size_t count)
         at += length ? length : 1;
         count -= length ? length : 1;
     }
-    add(json, "\"");
+    add_literal(json, "\"");
 }
 
 void json_key(struct json_out *json, const char *key)
@@ -176,7 +176,7 @@ void json_key(struct json_out *json, const char *key)
         json->text.failed = true;
     separate(json);
     add_string(json, key, strlen(key));
-    add(json, json->lines ? ": " : ":");
+    add_literal(json, json->lines ? ": " : ":");
     json->keyed = true;
 }
 
@@ -190,7 +190,7 @@ void json_string_n(struct json_out *json, const char *bytes, size_t count)
 static void add_scalar(struct json_out *json, const char *literal)
 {
     before_value(json);
-    add(json, literal);
+    add_literal(json, literal);
     json->follows = true;
 }
 
@@ -208,10 +208,10 @@ void json_hex(struct json_out *json, const void *bytes, size_t count)
     const uint8_t *at = bytes;
 
     before_value(json);
-    add(json, "\"");
+    add_literal(json, "\"");
     for (size_t i = 0; i < count; i++)
         textbuf_add(&json->text, (const char[]){digits[at[i] >> 4], digits[at[i] & 15]}, 2);
-    add(json, "\"");
+    add_literal(json, "\"");
     json->follows = true;
 }
 

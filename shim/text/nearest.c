@@ -5,7 +5,7 @@
 
 enum { LONGEST = 63 };
 
-static size_t least(size_t a, size_t b)
+static size_t lesser(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -21,9 +21,9 @@ static size_t edit_distance(const char *a, size_t a_length, const char *b, size_
         here[0] = i;
         for (size_t j = 1; j <= b_length; j++) {
             size_t cost = a[i - 1] != b[j - 1];
-            here[j] = least(above[j - 1] + cost, least(above[j], here[j - 1]) + 1);
+            here[j] = lesser(above[j - 1] + cost, lesser(above[j], here[j - 1]) + 1);
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                here[j] = least(here[j], before[j - 2] + 1);
+                here[j] = lesser(here[j], before[j - 2] + 1);
         }
         size_t *spare = before;
         before = above;

@@ -72,7 +72,7 @@ uint64_t timing_count(const struct timing *timing)
 /* ---- the thread ---- */
 
 /* What the events themselves take is not the launch's. */
-static void add_result(struct timing *timing, struct gpu_time *into, float ms)
+static void add_time(struct timing *timing, struct gpu_time *into, float ms)
 {
     int64_t ns = (int64_t)((double)ms * 1e6);
     int64_t least = atomic_load_explicit(&timing->least, memory_order_relaxed);
@@ -101,7 +101,7 @@ static void make_events(struct timing_slot *slot)
 }
 
 /* True: something was read. */
-static bool read_events(struct timing *timing, struct timing_slot *slot)
+static bool read_slot_events(struct timing *timing, struct timing_slot *slot)
 {
     uint64_t submitted = atomic_load(&slot->submitted);
     bool any = false;
@@ -113,7 +113,7 @@ static bool read_events(struct timing *timing, struct timing_slot *slot)
         if (result == CUDA_ERROR_NOT_READY)
             continue;
         if (result == CUDA_SUCCESS && !cuda.cuEventElapsedTime(&ms, pair->from, pair->to))
-            add_result(timing, pair->into, ms);
+            add_time(timing, pair->into, ms);
         atomic_fetch_and(&slot->submitted, ~bit);
         if (result == CUDA_SUCCESS)
             atomic_fetch_or(&slot->unused, bit);
@@ -138,7 +138,7 @@ static bool step_slot(struct timing *timing, struct timing_slot *slot)
         if (state == SLOT_WANTED)
             make_events(slot);
         else
-            any = read_events(timing, slot);
+            any = read_slot_events(timing, slot);
         cuda.cuCtxPopCurrent(&old);
     } else if (state == SLOT_WANTED) {
         atomic_store(&slot->state, SLOT_FAILED);
@@ -148,7 +148,7 @@ static bool step_slot(struct timing *timing, struct timing_slot *slot)
     return any;
 }
 
-static bool step(struct timing *timing)
+static bool step_timing(struct timing *timing)
 {
     bool any = false;
     for (int i = 0; i < CONTEXTS; i++)
@@ -156,7 +156,7 @@ static bool step(struct timing *timing)
     return any;
 }
 
-static void *run(void *user)
+static void *run_timing(void *user)
 {
     struct timing *timing = user;
     CUstreamCaptureMode relaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -166,7 +166,7 @@ static void *run(void *user)
     for (int idle = 0; !atomic_load(&timing->stop);) {
         bool sleeps = idle > LINGER;
         atomic_store(&timing->asleep, sleeps);
-        idle = step(timing) ? 0 : idle + 1;
+        idle = step_timing(timing) ? 0 : idle + 1;
         if (sleeps && idle) {
             while (!atomic_load(&timing->stop) && sem_wait(&timing->wake) && errno == EINTR)
                 ;
@@ -175,7 +175,7 @@ static void *run(void *user)
             nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
         }
     }
-    step(timing);
+    step_timing(timing);
     return NULL;
 }
 
@@ -198,14 +198,14 @@ void timing_stop(struct timing *timing, int wait_ms)
 
 /* ---- the program's threads ---- */
 
-static void start_thread(struct timing *timing)
+static void start_timing_thread(struct timing *timing)
 {
     struct uninterrupted kept;
     bool started = false;
     if (!atomic_compare_exchange_strong(&timing->started, &started, true))
         return;
     uninterrupted_begin(&kept);
-    if (thread_start(&timing->thread, 0, run, timing) != 0) {
+    if (thread_start(&timing->thread, 0, run_timing, timing) != 0) {
         atomic_store(&timing->next, INT64_MAX);
         atomic_store(&timing->started, false);
     }
@@ -213,7 +213,7 @@ static void start_thread(struct timing *timing)
 }
 
 /* The context's, taken for it where it has none. NULL: its events are not there. */
-static struct timing_slot *slot_of(struct timing *timing, const void *context)
+static struct timing_slot *context_slot(struct timing *timing, const void *context)
 {
     for (int i = 0; i < CONTEXTS; i++) {
         struct timing_slot *slot = &timing->slot[i];
@@ -223,7 +223,7 @@ static struct timing_slot *slot_of(struct timing *timing, const void *context)
                                                                                           : NULL;
         if (!held && atomic_compare_exchange_strong(&slot->context, &held, context)) {
             atomic_store(&slot->state, SLOT_WANTED);
-            start_thread(timing);
+            start_timing_thread(timing);
             wake(timing);
             return NULL;
         }
@@ -231,14 +231,14 @@ static struct timing_slot *slot_of(struct timing *timing, const void *context)
     return NULL;
 }
 
-static bool may_record(const void *stream)
+static bool may_record_event(const void *stream)
 {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     CUresult result = cuda.cuStreamIsCapturing((CUstream)(uintptr_t)stream, &status);
     return result == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-static bool is_due(struct timing *timing, int64_t now, const struct gpu_time *into)
+static bool timing_is_due(struct timing *timing, int64_t now, const struct gpu_time *into)
 {
     int64_t next = atomic_load_explicit(&timing->next, memory_order_relaxed);
     if (now < next && (next == INT64_MAX || atomic_load(&into->timed)))
@@ -251,9 +251,9 @@ void timing_begin(struct timing *timing, const void *context, const void *stream
                   struct gpu_time *into, struct timing_pair *pair)
 {
     pair->slot = NULL;
-    if (!timing || !context || !is_due(timing, now, into) || !may_record(stream))
+    if (!timing || !context || !timing_is_due(timing, now, into) || !may_record_event(stream))
         return;
-    struct timing_slot *slot = slot_of(timing, context);
+    struct timing_slot *slot = context_slot(timing, context);
     uint64_t unused = slot ? atomic_load(&slot->unused) : 0;
     if (!unused)
         return;

@@ -81,7 +81,7 @@ static double weight(const struct timed_part *part, double other)
     return (mean > 0 ? mean : other) * part->nodes;
 }
 
-static void split(const struct timed_graph *graph)
+static void split_graph_time(const struct timed_graph *graph)
 {
     double other = usual(graph), all = 0;
     double replays = (double)atomic_load(&graph->replays);
@@ -101,5 +101,5 @@ static void split(const struct timed_graph *graph)
 void timing_graphs_split(void)
 {
     for (const struct timed_graph *graph = atomic_load(&graphs); graph; graph = graph->next)
-        split(graph);
+        split_graph_time(graph);
 }

@@ -73,7 +73,7 @@ static int pop(void)
 }
 
 /* Characters beyond ASCII become '?'. */
-static const char *narrow(char out[NAME_BYTES], const wchar_t *wide)
+static const char *narrow_text(char out[NAME_BYTES], const wchar_t *wide)
 {
     int length = 0;
     for (; wide && wide[length] && length < NAME_BYTES - 1; length++)
@@ -85,7 +85,7 @@ static const char *narrow(char out[NAME_BYTES], const wchar_t *wide)
 static int push_wide(const wchar_t *wide)
 {
     char name[NAME_BYTES];
-    return push(narrow(name, wide));
+    return push(narrow_text(name, wide));
 }
 
 static int push_attributes(const struct nvtx_attributes *attributes)
@@ -94,7 +94,7 @@ static int push_attributes(const struct nvtx_attributes *attributes)
     if (!attributes || attributes->size < sizeof *attributes || !attributes->message)
         return push(NULL);
     if (attributes->message_type == MESSAGE_WIDE)
-        return push(narrow(name, attributes->message));
+        return push(narrow_text(name, attributes->message));
     bool text =
         attributes->message_type == MESSAGE_ASCII || attributes->message_type == MESSAGE_REGISTERED;
     return push(text ? attributes->message : NULL);
@@ -123,10 +123,11 @@ static const void *register_text(void *domain, const char *text)
 static const void *register_wide(void *domain, const wchar_t *wide)
 {
     char name[NAME_BYTES];
-    return register_text(domain, narrow(name, wide));
+    return register_text(domain, narrow_text(name, wide));
 }
 
-static void put(nvtx_function **table, unsigned size, unsigned index, nvtx_function function)
+static void put_function(nvtx_function **table, unsigned size, unsigned index,
+                         nvtx_function function)
 {
     if (index < size && table[index])
         *table[index] = function;
@@ -143,16 +144,16 @@ int InitializeInjectionNvtx2(nvtx_export_table get)
     if (!callbacks || callbacks->struct_size < sizeof *callbacks)
         return 0;
     if (callbacks->module_table(MODULE_CORE, &table, &size)) {
-        put(table, size, CORE_PUSH_EX, (nvtx_function)push_attributes);
-        put(table, size, CORE_PUSH_A, (nvtx_function)push);
-        put(table, size, CORE_PUSH_W, (nvtx_function)push_wide);
-        put(table, size, CORE_POP, (nvtx_function)pop);
+        put_function(table, size, CORE_PUSH_EX, (nvtx_function)push_attributes);
+        put_function(table, size, CORE_PUSH_A, (nvtx_function)push);
+        put_function(table, size, CORE_PUSH_W, (nvtx_function)push_wide);
+        put_function(table, size, CORE_POP, (nvtx_function)pop);
     }
     if (callbacks->module_table(MODULE_CORE2, &table, &size)) {
-        put(table, size, CORE2_PUSH_EX, (nvtx_function)push_in_domain);
-        put(table, size, CORE2_POP, (nvtx_function)pop_in_domain);
-        put(table, size, CORE2_REGISTER_A, (nvtx_function)register_text);
-        put(table, size, CORE2_REGISTER_W, (nvtx_function)register_wide);
+        put_function(table, size, CORE2_PUSH_EX, (nvtx_function)push_in_domain);
+        put_function(table, size, CORE2_POP, (nvtx_function)pop_in_domain);
+        put_function(table, size, CORE2_REGISTER_A, (nvtx_function)register_text);
+        put_function(table, size, CORE2_REGISTER_W, (nvtx_function)register_wide);
     }
     return 1;
 }

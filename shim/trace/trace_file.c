@@ -26,7 +26,7 @@ struct trace_file {
     char path[];
 };
 
-static void begin_line(struct trace_file *file, const char *event)
+static void begin_trace_line(struct trace_file *file, const char *event)
 {
     json_out_clear(&file->json);
     json_begin_object(&file->json);
@@ -34,7 +34,7 @@ static void begin_line(struct trace_file *file, const char *event)
     json_put_string(&file->json, "event", event);
 }
 
-static void end_line(struct trace_file *file)
+static void end_trace_line(struct trace_file *file)
 {
     json_end(&file->json);
     if (!json_out_ok(&file->json)) {
@@ -111,8 +111,8 @@ static double shortest(enum dtype dtype, const uint8_t *bytes)
     return value;
 }
 
-static void put_scalar(struct json_out *json, const char *name, enum dtype dtype,
-                       const uint8_t *bytes)
+static void put_trace_scalar(struct json_out *json, const char *name, enum dtype dtype,
+                             const uint8_t *bytes)
 {
     uint64_t raw = 0;
     unsigned size = dtype_bytes(dtype);
@@ -157,7 +157,7 @@ static void put_item(struct json_out *json, const struct trace_record *record,
     size_t at = record->layout->param[item->param].offset + (size_t)item->offset;
     unsigned size = dtype_bytes(item->type.dtype);
     if (item->type.lanes == 1 && size > 0 && size <= 8 && at + size <= record->params_bytes)
-        put_scalar(json, item->name, item->type.dtype, record->params + at);
+        put_trace_scalar(json, item->name, item->type.dtype, record->params + at);
 }
 
 static void put_arguments(struct json_out *json, const struct trace_record *record)
@@ -189,7 +189,7 @@ void trace_file_write(void *user, const struct trace_record *record)
 {
     struct trace_file *file = user;
     struct json_out *json = &file->json;
-    begin_line(file, "launch");
+    begin_trace_line(file, "launch");
     json_put_uint(json, "n", record->number);
     json_put_int(json, "t", record->began - file->began);
     json_put_int(json, "dur", record->ended - record->began);
@@ -217,7 +217,7 @@ void trace_file_write(void *user, const struct trace_record *record)
         put_arguments(json, record);
     if (record->range[0])
         json_put_string(json, "range", record->range);
-    end_line(file);
+    end_trace_line(file);
     if (file->chunk.length >= CHUNK_BYTES)
         write_chunk(file, false);
 }
@@ -230,11 +230,11 @@ void trace_file_flush(void *user)
 void trace_file_end(struct trace_file *file, const struct trace_counts *counts)
 {
     write_chunk(file, false);
-    begin_line(file, "end");
+    begin_trace_line(file, "end");
     json_put_uint(&file->json, "launches", counts->launches);
     json_put_uint(&file->json, "dropped", counts->dropped);
     json_put_uint(&file->json, "lost", file->lost);
-    end_line(file);
+    end_trace_line(file);
     write_chunk(file, true);
 }
 
@@ -244,7 +244,7 @@ static void write_head(struct trace_file *file)
     origin_begin(&file->origin, &file->json, TRACE_VERSION, "trace");
     origin_put_program(&file->json);
     json_put_int(&file->json, "clock_ns", file->began);
-    end_line(file);
+    end_trace_line(file);
     write_chunk(file, false);
 }
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 /* One number, where it is known, behind what is there. */
-static void add(char out[HARDWARE_TEXT], bool known, const char *before, int64_t number,
-                const char *unit)
+static void add_property(char out[HARDWARE_TEXT], bool known, const char *before, int64_t number,
+                         const char *unit)
 {
     char word[64];
     snprintf(word, sizeof(word), ", %s%" PRId64 " %s", before, number, unit);
@@ -27,9 +27,9 @@ const char *hardware_text(const struct hardware_report *h, char out[HARDWARE_TEX
                                        "the worst element right\n"
                                      : "",
              h->uuid[0] ? h->uuid : "of unknown UUID");
-    add(out, h->clock > 0, "multiprocessors at ", h->clock, "MHz");
-    add(out, h->celsius >= 0, "", h->celsius, "C");
-    add(out, h->ecc >= 0, "", h->ecc, "uncorrected memory errors");
+    add_property(out, h->clock > 0, "multiprocessors at ", h->clock, "MHz");
+    add_property(out, h->celsius >= 0, "", h->celsius, "C");
+    add_property(out, h->ecc >= 0, "", h->ecc, "uncorrected memory errors");
     strncat(out, "\n", HARDWARE_TEXT - strlen(out) - 1);
     return out;
 }

@@ -6,7 +6,8 @@ enum { EDGES_FROM = 3 /* blocks, the first and the last of which have their plac
 
 /* Each block has a random place in its own part of what is dealt out evenly: all of it, or, where
  * first and last block have their places, what lies between them. In units. */
-static void deal(struct snapshot_select *select, uint64_t units, uint64_t length, uint64_t seed)
+static void deal_units(struct snapshot_select *select, uint64_t units, uint64_t length,
+                       uint64_t seed)
 {
     uint32_t edge = select->blocks >= EDGES_FROM;
     uint64_t parts = select->blocks - 2 * edge, between = units - 2 * edge * length;
@@ -36,7 +37,7 @@ bool subset_draw(struct subset *subset, int64_t total, int64_t count, int64_t un
     int64_t length = wanted / select->blocks;
     select->unit = (uint32_t)unit;
     select->length = (uint64_t)(length * unit);
-    deal(select, (uint64_t)units, (uint64_t)length, seed);
+    deal_units(select, (uint64_t)units, (uint64_t)length, seed);
     bool ends = select->start[select->blocks - 1] + length == units;
     subset->total = total;
     subset->count = subset->judged =

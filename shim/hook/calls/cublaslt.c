@@ -35,8 +35,8 @@ static void get(const struct library_queries *query, const void *desc, int attri
 }
 #define GET(attribute, field) get(query, desc, LT_##attribute, &out->field, sizeof out->field)
 
-static void read_epilogue(const struct library_queries *query, const void *desc,
-                          struct lt_desc *out)
+static void read_lt_epilogue(const struct library_queries *query, const void *desc,
+                             struct lt_desc *out)
 {
     if (out->epilogue & LT_EPILOGUE_WITH_BIAS) {
         GET(BIAS_POINTER, bias);
@@ -67,7 +67,7 @@ static void read_desc(const struct library_queries *query, const void *desc, boo
     GET(FILL_MODE, fill);
     GET(EPILOGUE, epilogue);
     if (out->epilogue != LT_EPILOGUE_DEFAULT)
-        read_epilogue(query, desc, out);
+        read_lt_epilogue(query, desc, out);
     if (!narrow)
         return;
     GET(A_SCALE_POINTER, a_scale);
@@ -88,8 +88,8 @@ struct lt_attribute {
     size_t size;
 };
 
-static bool read_attributes(const struct library_queries *query, const void *layout,
-                            const struct lt_attribute *rows, size_t count)
+static bool read_layout_attributes(const struct library_queries *query, const void *layout,
+                                   const struct lt_attribute *rows, size_t count)
 {
     size_t written;
     for (size_t i = 0; i < count; i++) {
@@ -113,7 +113,7 @@ static bool read_layout(const struct library_queries *query, const void *layout,
     };
     out->batch_offset = 0;
     out->batch_mode = 0;
-    if (!read_attributes(query, layout, rows, sizeof rows / sizeof *rows))
+    if (!read_layout_attributes(query, layout, rows, sizeof rows / sizeof *rows))
         return false;
     if (out->batch <= 1)
         return true;
@@ -126,7 +126,7 @@ static bool read_layout(const struct library_queries *query, const void *layout,
 }
 
 /* False: an order of tiles, or lists of addresses, which strides cannot describe. */
-static bool matrix_of(const struct lt_layout *layout, const void *data, int trans,
+static bool lt_matrix(const struct lt_layout *layout, const void *data, int trans,
                       struct product_matrix *out)
 {
     bool rows = layout->order == LT_ORDER_ROW;
@@ -281,8 +281,8 @@ static void set_added(struct product *product, const struct product_matrix *adde
 }
 
 /* Where alpha and beta are. */
-static void set_factors(struct product *product, const struct lt_desc *desc, uint8_t scale,
-                        const void *alpha, const void *beta)
+static void set_lt_factors(struct product *product, const struct lt_desc *desc, uint8_t scale,
+                           const void *alpha, const void *beta)
 {
     struct product_arguments *out = &product->arguments;
     if (desc->pointer_mode == BLAS_POINTER_HOST) {
@@ -340,8 +340,8 @@ static void set_how(const struct lt_call *call, const struct lt_desc *desc,
            PRODUCT_ALGORITHM_BYTES);
 }
 
-static bool describe(const struct library_queries *query, const struct lt_call *call,
-                     struct product *product)
+static bool describe_lt_call(const struct library_queries *query, const struct lt_call *call,
+                             struct product *product)
 {
     struct lt_desc desc;
     struct lt_layout a, b, c, d;
@@ -357,8 +357,8 @@ static bool describe(const struct library_queries *query, const struct lt_call *
     read_desc(query, call->desc, narrow, &desc);
     bool turned = d.order != LT_ORDER_ROW;
     bool plain =
-        matrix_of(&a, call->a, desc.transa, &left) & matrix_of(&b, call->b, desc.transb, &right) &
-        matrix_of(&c, call->c, BLAS_OP_N, &added) & matrix_of(&d, call->d, BLAS_OP_N, &out);
+        lt_matrix(&a, call->a, desc.transa, &left) & lt_matrix(&b, call->b, desc.transb, &right) &
+        lt_matrix(&c, call->c, BLAS_OP_N, &added) & lt_matrix(&d, call->d, BLAS_OP_N, &out);
     product_set(product, &left, &right, &out, (int64_t)d.rows, (int64_t)d.cols,
                 (int64_t)(desc.transa == BLAS_OP_N ? a.cols : a.rows), turned);
     product->arguments.batch = d.batch;
@@ -366,7 +366,7 @@ static bool describe(const struct library_queries *query, const struct lt_call *
     product->accumulation = (uint8_t)blas_accumulation(desc.compute, &scale);
     product->words = (plain && !desc.transc && desc.fill == LT_FILL_FULL ? 0 : PRODUCT_OTHER) |
                      (d.batch != 1 ? PRODUCT_BATCH : 0);
-    set_factors(product, &desc, blas_dtype(desc.scale), call->alpha, call->beta);
+    set_lt_factors(product, &desc, blas_dtype(desc.scale), call->alpha, call->beta);
     if (product->arguments.beta != 0)
         set_added(product, &added, &out, turned);
     set_epilogue(product, &desc, turned);
@@ -383,7 +383,7 @@ static bool matmul_begin(struct call_frame *frame, const struct library *library
     const struct library_queries *query = &library->query;
     frame->product.arguments.version = library->version;
     return query->desc_get && query->layout_get && call->alpha && call->d &&
-           describe(query, call, &frame->product) && product_begin(frame, stream);
+           describe_lt_call(query, call, &frame->product) && product_begin(frame, stream);
 }
 
 WRAP(cublasLtMatmul,

@@ -74,7 +74,7 @@ static bool read_letters(struct letters *letters, const struct descriptor *graph
 }
 
 /* The place of the next letters where they are these, which are then behind; -1: they are not. */
-static int take(struct letters *letters, const char *text)
+static int take_letter(struct letters *letters, const char *text)
 {
     size_t length = strlen(text);
     if (strncmp(letters->text + letters->at, text, length) != 0)
@@ -85,7 +85,7 @@ static int take(struct letters *letters, const char *text)
 
 static bool took(struct letters *letters, const char *text)
 {
-    return take(letters, text) >= 0;
+    return take_letter(letters, text) >= 0;
 }
 
 /* Where the parts of a graph begin; -1: it has none. */
@@ -102,9 +102,9 @@ struct parts {
 /* The product of queries and keys times the scale, and what may be added. */
 static bool take_scores(struct letters *letters, struct parts *parts)
 {
-    parts->scores = take(letters, "M*");
-    parts->bias = take(letters, "+");
-    parts->padding = take(letters, "gg<<&?"); /* row < queries and column < keys */
+    parts->scores = take_letter(letters, "M*");
+    parts->bias = take_letter(letters, "+");
+    parts->padding = take_letter(letters, "gg<<&?"); /* row < queries and column < keys */
     return parts->scores >= 0;
 }
 
@@ -116,8 +116,8 @@ static bool take_masks(struct letters *letters, struct parts *parts)
     int first = letters->at;
     parts->right = parts->bottom = parts->shift = -1;
     if (took(letters, "gg")) {
-        parts->bottom = take(letters, "+-");
-        parts->shift = take(letters, "+");
+        parts->bottom = take_letter(letters, "+-");
+        parts->shift = take_letter(letters, "+");
         if (took(letters, ">?"))
             parts->right = first;
         else
@@ -125,7 +125,7 @@ static bool take_masks(struct letters *letters, struct parts *parts)
     }
     if (parts->right < 0)
         parts->bottom = parts->shift = -1;
-    parts->left = take(letters, "gg+G?");
+    parts->left = take_letter(letters, "gg+G?");
     return true;
 }
 
@@ -135,12 +135,12 @@ static bool take_forward(struct letters *letters, struct parts *parts)
     parts->paged = took(letters, "P");
     if (!take_scores(letters, parts) || !take_masks(letters, parts) || !took(letters, "m-es"))
         return false;
-    parts->lse = take(letters, "l+");
+    parts->lse = take_letter(letters, "l+");
     if (!took(letters, "/"))
         return false;
     parts->dropout = took(letters, "r**") || took(letters, "**");
     parts->paged = took(letters, "P") || parts->paged;
-    parts->values = take(letters, "M");
+    parts->values = take_letter(letters, "M");
     return parts->values >= 0 && !letters->text[letters->at];
 }
 
@@ -151,21 +151,21 @@ static bool take_backward(struct letters *letters, struct parts *parts)
     parts->dropout = took(letters, "r");
     if (!took(letters, "*s*") || !take_scores(letters, parts))
         return false;
-    parts->lse = take(letters, "-");
-    take(letters, "gg<<&?"); /* the padding again */
+    parts->lse = take_letter(letters, "-");
+    take_letter(letters, "gg<<&?"); /* the padding again */
     if (!take_masks(letters, parts) || !took(letters, "e"))
         return false;
     parts->dropout = took(letters, "**") || took(letters, "*") || parts->dropout;
-    parts->dv = take(letters, "TM") + 1;
-    take(letters, "s");
-    parts->dp = take(letters, "M");
+    parts->dv = take_letter(letters, "TM") + 1;
+    take_letter(letters, "s");
+    parts->dp = take_letter(letters, "M");
     parts->dropout = took(letters, "*") || parts->dropout;
     bool scored = took(letters, "-*") && (!parts->dropout || took(letters, "*"));
     scored = scored && took(letters, "*");
-    parts->dk = take(letters, "TM") + 1;
-    take(letters, "s");
-    parts->dq = take(letters, "TM") + 1;
-    take(letters, "i");
+    parts->dk = take_letter(letters, "TM") + 1;
+    take_letter(letters, "s");
+    parts->dq = take_letter(letters, "TM") + 1;
+    take_letter(letters, "i");
     return scored && parts->lse >= 0 && parts->dv > 0 && parts->dp >= 0 && parts->dk > 0 &&
            parts->dq > 0 && !letters->text[letters->at];
 }

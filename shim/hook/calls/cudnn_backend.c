@@ -26,7 +26,7 @@ bool dnn_begin(struct dnn_frame *frame, const struct library *library, void *han
 }
 
 /* Copies the address of the real function to *out, or NULL. */
-static void function_of(struct library *library, enum library_function function, void *out)
+static void find_backend(struct library *library, enum library_function function, void *out)
 {
     void *address = library_function(library, function);
     memcpy(out, &address, sizeof address);
@@ -120,9 +120,9 @@ static void note_finalized(struct library *library, const void *descriptor)
     struct reader reader;
     if (!config)
         return;
-    function_of(library, LIBRARY_cudnnBackendCreateDescriptor, &reader.create);
-    function_of(library, LIBRARY_cudnnBackendDestroyDescriptor, &reader.destroy);
-    function_of(library, LIBRARY_cudnnBackendGetAttribute, &reader.get);
+    find_backend(library, LIBRARY_cudnnBackendCreateDescriptor, &reader.create);
+    find_backend(library, LIBRARY_cudnnBackendDestroyDescriptor, &reader.destroy);
+    find_backend(library, LIBRARY_cudnnBackendGetAttribute, &reader.get);
     if (reader.create && reader.destroy && reader.get &&
         (is_noted(&reader, config) || is_divided(&reader, config)))
         descriptors_reduced(descriptor);

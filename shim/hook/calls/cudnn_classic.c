@@ -62,8 +62,8 @@ static bool read_filter(const struct library *library, const void *desc, struct 
     return true;
 }
 
-static bool read_window(const struct library *library, const void *desc,
-                        struct dnn_convolution *conv)
+static bool read_classic_window(const struct library *library, const void *desc,
+                                struct dnn_convolution *conv)
 {
     int rank, mode, compute, math = 0;
     int pads[DNN_RANK_MAX] = {0}, steps[DNN_RANK_MAX] = {0}, dilations[DNN_RANK_MAX] = {0};
@@ -93,8 +93,8 @@ struct conv_call {
 };
 
 /* The bias and the activation of a call that has them, and z where it has a part. */
-static bool read_epilogue(const struct library *library, const struct conv_call *call,
-                          struct dnn_convolution *conv)
+static bool read_classic_epilogue(const struct library *library, const struct conv_call *call,
+                                  struct dnn_convolution *conv)
 {
     struct dnn_tensor bias;
     int mode, nan;
@@ -117,11 +117,12 @@ static bool fill_conv(struct dnn *out, const struct library *library, const stru
     struct dnn_convolution conv = {.low = -HUGE_VAL, .high = HUGE_VAL};
     if (!read_tensor(library, call->x_desc, &conv.x) ||
         !read_filter(library, call->w_desc, &conv.w) ||
-        !read_tensor(library, call->y_desc, &conv.y) || !read_window(library, call->window, &conv))
+        !read_tensor(library, call->y_desc, &conv.y) ||
+        !read_classic_window(library, call->window, &conv))
         return false;
     conv.alpha = factor(call->alpha, conv.x.type);
     conv.adds = factor(call->beta, conv.x.type) != 0;
-    if (!read_epilogue(library, call, &conv))
+    if (!read_classic_epilogue(library, call, &conv))
         return false;
     dnn_set_conv(out, call->kind, &conv);
     out->conv.x = ADDRESS(call->x);

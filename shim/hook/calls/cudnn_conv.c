@@ -30,7 +30,7 @@ enum accumulation dnn_accumulation(int64_t compute, uint8_t input)
 }
 
 /* A line of pixels becomes an image of height 1. */
-static void lift(struct dnn_tensor *tensor)
+static void widen_tensor(struct dnn_tensor *tensor)
 {
     if (tensor->rank != 3)
         return;
@@ -53,7 +53,7 @@ static void lift_window(struct dnn_convolution *conv)
 }
 
 /* What holds for images and for volumes alike. */
-static bool fits(const struct dnn_convolution *c)
+static bool convolution_fits(const struct dnn_convolution *c)
 {
     const struct dnn_tensor *x = &c->x, *w = &c->w, *y = &c->y;
     bool ranks = x->rank == c->spatial + 2 && w->rank == x->rank && y->rank == x->rank;
@@ -126,7 +126,7 @@ static int64_t fold(const struct dnn_tensor *t, int64_t *stride)
 }
 
 /* A number for each axis in one; -1: they do not fit. */
-static int64_t pack(const int64_t axis[3])
+static int64_t pack_axes(const int64_t axis[3])
 {
     int64_t packed = 0;
     for (int i = 0; i < 3; i++) {
@@ -153,9 +153,9 @@ static bool set_volume(struct dnn *out, const struct dnn_convolution *c)
     to->window_w = c->w.dim[4];
     to->out_h = c->y.dim[3];
     to->out_w = c->y.dim[4];
-    to->stride = pack(c->step);
-    to->pad = pack(c->pad);
-    to->dilation = pack(c->dilation);
+    to->stride = pack_axes(c->step);
+    to->pad = pack_axes(c->pad);
+    to->dilation = pack_axes(c->dilation);
     to->alpha = c->alpha;
     to->low = c->low;
     return to->pixels && to->taps && to->places && to->stride >= 0 && to->pad >= 0 &&
@@ -165,10 +165,10 @@ static bool set_volume(struct dnn *out, const struct dnn_convolution *c)
 void dnn_set_conv(struct dnn *out, enum dnn_kind kind, const struct dnn_convolution *conv)
 {
     struct dnn_convolution c = *conv;
-    lift(&c.x);
-    lift(&c.w);
-    lift(&c.y);
-    lift(&c.added);
+    widen_tensor(&c.x);
+    widen_tensor(&c.w);
+    widen_tensor(&c.y);
+    widen_tensor(&c.added);
     lift_window(&c);
     bool volume = c.spatial == 3;
     if (volume)
@@ -179,6 +179,7 @@ void dnn_set_conv(struct dnn *out, enum dnn_kind kind, const struct dnn_convolut
     if (c.x.type == DTYPE_F32 && !c.exact && out->accumulation == ACCUMULATION_F32)
         out->accumulation = ACCUMULATION_TF32;
     out->words |= (c.biased ? DNN_WORD_BIAS : 0u) | (volume ? DNN_WORD_VOLUME : 0u);
-    bool known = fits(&c) && (volume ? set_volume(out, &c) : c.spatial == 2 && set_image(out, &c));
+    bool known = convolution_fits(&c) &&
+                 (volume ? set_volume(out, &c) : c.spatial == 2 && set_image(out, &c));
     out->words |= known ? 0u : DNN_WORD_OTHER;
 }

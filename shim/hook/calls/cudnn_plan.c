@@ -6,8 +6,8 @@
 #include "hook/calls/descriptors.h"
 #include "text/textbuf.h"
 
-static void add_array(struct dnn_plan *plan, const struct descriptor *tensor, size_t argument,
-                      enum dnn_plan_value kind, int64_t more)
+static void add_plan_tensor(struct dnn_plan *plan, const struct descriptor *tensor, size_t argument,
+                            enum dnn_plan_value kind, int64_t more)
 {
     if (plan->arrays == DNN_PLAN_ARRAYS || descriptor_count(tensor, DNN_TENSOR_UID) != 1) {
         plan->call.words |= DNN_WORD_OTHER;
@@ -28,7 +28,8 @@ static bool is_by_value(const struct descriptor *tensor)
 
 void dnn_plan_array(struct dnn_plan *plan, const struct descriptor *tensor, size_t argument)
 {
-    add_array(plan, tensor, argument, is_by_value(tensor) ? DNN_PLAN_REAL : DNN_PLAN_ADDRESS, 0);
+    add_plan_tensor(plan, tensor, argument, is_by_value(tensor) ? DNN_PLAN_REAL : DNN_PLAN_ADDRESS,
+                    0);
 }
 
 void dnn_plan_whole(struct dnn_plan *plan, const struct descriptor *tensor, size_t argument,
@@ -38,8 +39,8 @@ void dnn_plan_whole(struct dnn_plan *plan, const struct descriptor *tensor, size
     if (!is_by_value(tensor) || (type != DNN_F32 && type != DNN_I32))
         plan->call.words |= DNN_WORD_OTHER;
     else
-        add_array(plan, tensor, argument, type == DNN_F32 ? DNN_PLAN_WHOLE_F32 : DNN_PLAN_WHOLE_I32,
-                  more);
+        add_plan_tensor(plan, tensor, argument,
+                        type == DNN_F32 ? DNN_PLAN_WHOLE_F32 : DNN_PLAN_WHOLE_I32, more);
 }
 
 void dnn_plan_tensor(const struct descriptor *tensor, struct dnn_tensor *out)
@@ -59,7 +60,7 @@ void dnn_plan_tensor(const struct descriptor *tensor, struct dnn_tensor *out)
 /* The attributes of a convolution follow each other in the same order for all three kinds. */
 enum { CONV_ALPHA, CONV_BETA, CONV_DESCRIPTOR, CONV_W, CONV_X, CONV_Y };
 
-static void read_window(struct dnn_convolution *conv, const struct descriptor *window)
+static void read_plan_window(struct dnn_convolution *conv, const struct descriptor *window)
 {
     conv->spatial = (int)descriptor_count(window, DNN_CONV_STRIDES);
     conv->spatial = conv->spatial <= DNN_RANK_MAX ? conv->spatial : 0;
@@ -120,7 +121,7 @@ static bool read_relu(struct epilogue *to, const struct descriptor *how)
     return descriptor_real(how, DNN_POINTWISE_SLOPE, 0) == 0 && to->conv->low < to->conv->high;
 }
 
-static bool read_epilogue(const struct descriptor *graph, struct epilogue *to)
+static bool read_plan_epilogue(const struct descriptor *graph, struct epilogue *to)
 {
     int64_t ops = descriptor_count(graph, DNN_GRAPH_OPS);
     bool held = false;
@@ -159,12 +160,13 @@ bool dnn_plan_conv(struct dnn_plan *plan, const struct descriptor *graph)
     const struct descriptor *w = descriptor_child(op, first + CONV_W, 0);
     struct epilogue then = {.conv = &conv, .y = descriptor_child(op, first + CONV_Y, 0)};
     conv.alpha = descriptor_real(op, first + CONV_ALPHA, 1);
-    if (descriptor_count(graph, DNN_GRAPH_OPS) != 1 && (row != 0 || !read_epilogue(graph, &then)))
+    if (descriptor_count(graph, DNN_GRAPH_OPS) != 1 &&
+        (row != 0 || !read_plan_epilogue(graph, &then)))
         return false;
     dnn_plan_tensor(x, &conv.x);
     dnn_plan_tensor(w, &conv.w);
     dnn_plan_tensor(then.y, &conv.y);
-    read_window(&conv, descriptor_child(op, first + CONV_DESCRIPTOR, 0));
+    read_plan_window(&conv, descriptor_child(op, first + CONV_DESCRIPTOR, 0));
     conv.adds = descriptor_real(op, first + CONV_BETA, 0) != 0;
     conv.biased = then.bias;
     conv.bias_type = dnn_dtype(descriptor_integer(then.bias, DNN_TENSOR_TYPE, 0, -1));

@@ -98,7 +98,7 @@ static void unlock(struct uninterrupted *kept)
     uninterrupted_end(kept);
 }
 
-static struct descriptor **place_of(const void *handle)
+static struct descriptor **descriptor_place(const void *handle)
 {
     uint64_t hash = (uint64_t)(uintptr_t)handle * 0x9E3779B97F4A7C15u;
     struct descriptor **place = &all.bucket[hash >> 52];
@@ -149,9 +149,9 @@ static struct pack *pack_of(const void *handle)
     return NULL;
 }
 
-static void drop(const void *handle)
+static void drop_descriptor(const void *handle)
 {
-    struct descriptor **place = place_of(handle), *d = *place;
+    struct descriptor **place = descriptor_place(handle), *d = *place;
     if (!d)
         return;
     *place = d->next;
@@ -177,8 +177,8 @@ void descriptors_made(const void *handle, int type)
         return;
     }
     lock(&kept);
-    drop(handle);
-    struct descriptor *d = calloc(1, sizeof *d), **place = place_of(handle);
+    drop_descriptor(handle);
+    struct descriptor *d = calloc(1, sizeof *d), **place = descriptor_place(handle);
     if (d) {
         d->handle = handle;
         d->type = type;
@@ -201,13 +201,13 @@ void descriptors_gone(const void *handle)
     if (!atomic_load(&all.records) || atomic_load(&all.process) != getpid())
         return;
     lock(&kept);
-    drop(handle);
+    drop_descriptor(handle);
     unlock(&kept);
 }
 
 /* ---- attributes ---- */
 
-static int64_t bytes_of(int type)
+static int64_t attribute_bytes(int type)
 {
     switch (type) {
     case DNN_IS_BOOLEAN:
@@ -226,7 +226,7 @@ static int64_t bytes_of(int type)
     }
 }
 
-static union value value_of(int type, const void *at)
+static union value attribute_value(int type, const void *at)
 {
     union value value = {0};
     int32_t small;
@@ -239,8 +239,8 @@ static union value value_of(int type, const void *at)
         value.real = (double)real;
     } else if (type == DNN_IS_DESCRIPTOR) {
         memcpy(&handle, at, sizeof handle);
-        value.child = hold(*place_of(handle));
-    } else if (bytes_of(type) == 4) {
+        value.child = hold(*descriptor_place(handle));
+    } else if (attribute_bytes(type) == 4) {
         memcpy(&small, at, sizeof small);
         value.integer = small;
     } else {
@@ -274,7 +274,7 @@ static void set_record(struct descriptor *d, int name, int type, int64_t count, 
         return;
     *a = (struct attribute){.next = d->first, .name = name, .type = type, .count = count};
     for (int64_t i = 0; i < count; i++)
-        a->value[i] = value_of(type, (const char *)values + i * bytes_of(type));
+        a->value[i] = attribute_value(type, (const char *)values + i * attribute_bytes(type));
     d->first = a;
 }
 
@@ -287,7 +287,7 @@ void descriptors_set(const void *handle, int name, int type, int64_t count, cons
         return;
     }
     lock(&kept);
-    struct descriptor *d = *place_of(handle);
+    struct descriptor *d = *descriptor_place(handle);
     if (d && values)
         set_record(d, name, type, count, values);
     unlock(&kept);
@@ -297,10 +297,10 @@ void descriptors_listed(const void *heuristics, int64_t count, const void *const
 {
     struct uninterrupted kept;
     lock(&kept);
-    const struct descriptor *from = *place_of(heuristics);
+    const struct descriptor *from = *descriptor_place(heuristics);
     const struct descriptor *graph = descriptor_child(from, DNN_HEURISTICS_GRAPH, 0);
     for (int64_t i = 0; graph && i < count; i++) {
-        struct descriptor *config = *place_of(configs[i]);
+        struct descriptor *config = *descriptor_place(configs[i]);
         if (!config)
             continue;
         let_go(config->graph);
@@ -325,12 +325,12 @@ const void *descriptors_finalized(const void *handle)
     struct uninterrupted kept;
     const void *config = NULL;
     lock(&kept);
-    struct descriptor *d = *place_of(handle);
+    struct descriptor *d = *descriptor_place(handle);
     const struct descriptor *graph = d && d->type == DNN_PLAN ? graph_of(d) : NULL;
     if (graph && !d->plan && (d->plan = calloc(1, sizeof *d->plan))) {
         dnn_plan_make(d->plan, graph);
         const struct descriptor *from = descriptor_child(d, DNN_PLAN_CONFIG, 0);
-        if (dnn_plan_may_reduce(d->plan) && from && *place_of(from->handle) == from)
+        if (dnn_plan_may_reduce(d->plan) && from && *descriptor_place(from->handle) == from)
             config = from->handle;
     }
     unlock(&kept);
@@ -341,7 +341,7 @@ void descriptors_reduced(const void *plan)
 {
     struct uninterrupted kept;
     lock(&kept);
-    struct descriptor *d = *place_of(plan);
+    struct descriptor *d = *descriptor_place(plan);
     if (d && d->plan)
         d->plan->call.words |= DNN_WORD_REDUCED;
     unlock(&kept);
@@ -369,7 +369,8 @@ static void set_argument(const struct dnn_plan_array *array, uint64_t pointer, u
 }
 
 /* Fills in one of the plan's arrays from the pack. */
-static bool find_array(const struct pack *pack, const struct dnn_plan_array *array, struct dnn *out)
+static bool find_packed_array(const struct pack *pack, const struct dnn_plan_array *array,
+                              struct dnn *out)
 {
     for (int64_t i = 0; i < pack->uids && i < pack->pointers; i++) {
         if (pack->uid[i] != array->uid)
@@ -386,13 +387,13 @@ bool descriptors_execution(const void *plan, const void *pack, struct dnn *out)
     struct uninterrupted kept;
     const struct pack *from = pack_of(pack);
     lock(&kept);
-    const struct descriptor *d = *place_of(plan);
+    const struct descriptor *d = *descriptor_place(plan);
     bool known = d && d->plan;
     if (known) {
         *out = d->plan->call;
         out->words |= !from || from->odd ? DNN_WORD_OTHER : 0u;
         for (int i = 0; from && i < d->plan->arrays; i++) {
-            if (!find_array(from, &d->plan->array[i], out))
+            if (!find_packed_array(from, &d->plan->array[i], out))
                 out->words |= DNN_WORD_OTHER;
         }
     }
@@ -402,7 +403,7 @@ bool descriptors_execution(const void *plan, const void *pack, struct dnn *out)
 
 /* ---- reading ---- */
 
-static const struct attribute *find(const struct descriptor *d, int name)
+static const struct attribute *find_attribute(const struct descriptor *d, int name)
 {
     const struct attribute *a = d ? d->first : NULL;
     while (a && a->name != name)
@@ -412,26 +413,26 @@ static const struct attribute *find(const struct descriptor *d, int name)
 
 int64_t descriptor_count(const struct descriptor *d, int name)
 {
-    const struct attribute *a = find(d, name);
+    const struct attribute *a = find_attribute(d, name);
     return a ? a->count : 0;
 }
 
 int64_t descriptor_integer(const struct descriptor *d, int name, int64_t i, int64_t missing)
 {
-    const struct attribute *a = find(d, name);
+    const struct attribute *a = find_attribute(d, name);
     return a && i < a->count ? a->value[i].integer : missing;
 }
 
 double descriptor_real(const struct descriptor *d, int name, double missing)
 {
-    const struct attribute *a = find(d, name);
+    const struct attribute *a = find_attribute(d, name);
     bool real = a && (a->type == DNN_IS_FLOAT || a->type == DNN_IS_DOUBLE) && a->count > 0;
     return real ? a->value[0].real : missing;
 }
 
 const struct descriptor *descriptor_child(const struct descriptor *d, int name, int64_t i)
 {
-    const struct attribute *a = find(d, name);
+    const struct attribute *a = find_attribute(d, name);
     return a && a->type == DNN_IS_DESCRIPTOR && i < a->count ? a->value[i].child : NULL;
 }
 

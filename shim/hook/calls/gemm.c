@@ -97,8 +97,8 @@ static void apply_math_mode(struct product *product, int mode)
 }
 
 /* alpha and beta; with beta, c is read as well. */
-static void set_factors(struct product *product, int pointer_mode, uint8_t scale, const void *alpha,
-                        const void *beta)
+static void set_gemm_factors(struct product *product, int pointer_mode, uint8_t scale,
+                             const void *alpha, const void *beta)
 {
     struct product_arguments *out = &product->arguments;
     if (pointer_mode != BLAS_POINTER_HOST) {
@@ -129,13 +129,13 @@ static bool set_by_handle(struct product *product, const struct library *library
     product->arguments.math_mode = math_mode;
     product->arguments.version = library->version;
     apply_math_mode(product, math_mode);
-    set_factors(product, pointer_mode, scale, alpha, beta);
+    set_gemm_factors(product, pointer_mode, scale, alpha, beta);
     return true;
 }
 
 /* Column by column, as cuBLAS has all matrices; transposed, row by row. */
-static struct product_matrix matrix_of(const void *data, int type, int trans, int64_t ld,
-                                       int64_t batch)
+static struct product_matrix gemm_matrix(const void *data, int type, int trans, int64_t ld,
+                                         int64_t batch)
 {
     bool as_it_is = trans == BLAS_OP_N;
     return (struct product_matrix){data, blas_dtype(type), as_it_is ? 1 : ld, as_it_is ? ld : 1,
@@ -149,10 +149,11 @@ bool gemm_begin(struct call_frame *frame, const struct library *library, void *h
     void *stream = NULL;
     struct product *product = &frame->product;
     struct product_matrix a =
-        matrix_of(gemm->a, gemm->a_type, gemm->transa, gemm->lda, gemm->a_batch);
+        gemm_matrix(gemm->a, gemm->a_type, gemm->transa, gemm->lda, gemm->a_batch);
     struct product_matrix b =
-        matrix_of(gemm->b, gemm->b_type, gemm->transb, gemm->ldb, gemm->b_batch);
-    struct product_matrix c = matrix_of(gemm->c, gemm->c_type, BLAS_OP_N, gemm->ldc, gemm->c_batch);
+        gemm_matrix(gemm->b, gemm->b_type, gemm->transb, gemm->ldb, gemm->b_batch);
+    struct product_matrix c =
+        gemm_matrix(gemm->c, gemm->c_type, BLAS_OP_N, gemm->ldc, gemm->c_batch);
     product_set(product, &a, &b, &c, gemm->m, gemm->n, gemm->k, true);
     product->arguments.batch = gemm->batch;
     product->arguments.compute = gemm->compute;
@@ -173,7 +174,8 @@ bool gemv_begin(struct call_frame *frame, const struct library *library, void *h
     bool as_it_is = gemv->trans == BLAS_OP_N, wide = gemv->type == BLAS_R_64F;
     int64_t rows = as_it_is ? gemv->m : gemv->n, sum = as_it_is ? gemv->n : gemv->m;
     struct product *product = &frame->product;
-    struct product_matrix a = matrix_of(gemv->a, gemv->type, gemv->trans, gemv->lda, gemv->a_batch);
+    struct product_matrix a =
+        gemm_matrix(gemv->a, gemv->type, gemv->trans, gemv->lda, gemv->a_batch);
     struct product_matrix x = {gemv->x, blas_dtype(gemv->type), gemv->incx, 1, gemv->x_batch};
     struct product_matrix y = {gemv->y, blas_dtype(gemv->y_type), gemv->incy, 1, gemv->y_batch};
     product_set(product, &a, &x, &y, rows, 1, sum, false);

@@ -16,7 +16,7 @@ struct function_row {
     unsigned number;            /* of the library */
 };
 
-static const struct function_row functions[] = {
+static const struct function_row library_functions[] = {
 #define BLAS_FUNCTION(name) [LIBRARY_##name] = {#name, "libcublas.so", 0},
 #define LT_FUNCTION(name)   [LIBRARY_##name] = {#name, "libcublasLt.so", 1},
 #define DNN_FUNCTION(name)  [LIBRARY_##name] = {#name, "libcudnn.so", 2},
@@ -39,12 +39,12 @@ static struct {
 } libraries = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* One address may call functions of several libraries: ctypes and the like do. */
-static uintptr_t key_of(enum library_function function, const void *site)
+static uintptr_t site_key(enum library_function function, const void *site)
 {
-    return (uintptr_t)site * 4 + functions[function].number;
+    return (uintptr_t)site * 4 + library_functions[function].number;
 }
 
-static struct site *place_of(uintptr_t key)
+static struct site *site_place(uintptr_t key)
 {
     uint64_t at = (uint64_t)key * 0x9E3779B97F4A7C15u >> 40;
     for (int i = 0; i < SITE_PROBES; i++, at++) {
@@ -57,16 +57,16 @@ static struct site *place_of(uintptr_t key)
 }
 
 /* Whether the address lies in this library of ours: then it is a wrapper, not the real function. */
-static bool is_own(const void *address)
+static bool address_is_own(const void *address)
 {
     Dl_info there, own;
-    return dladdr(address, &there) && dladdr((const void *)functions, &own) &&
+    return dladdr(address, &there) && dladdr((const void *)library_functions, &own) &&
            there.dli_fbase == own.dli_fbase;
 }
 
 static void *not_own(void *address)
 {
-    return address && !is_own(address) ? address : NULL;
+    return address && !address_is_own(address) ? address : NULL;
 }
 
 /* What the caller's own dependencies have under the name. */
@@ -168,9 +168,9 @@ static struct library *library_at(const void *address)
     return libraries.first = library;
 }
 
-static struct library *find_slowly(enum library_function function, const void *site)
+static struct library *find_library_slowly(enum library_function function, const void *site)
 {
-    const struct function_row *row = &functions[function];
+    const struct function_row *row = &library_functions[function];
     struct uninterrupted kept;
     uninterrupted_begin(&kept);
     void *real = through_caller(row->name, site);
@@ -180,10 +180,10 @@ static struct library *find_slowly(enum library_function function, const void *s
         real = through_loaded(row);
     pthread_mutex_lock(&libraries.lock);
     struct library *library = real ? library_at(real) : NULL;
-    struct site *place = place_of(key_of(function, site));
+    struct site *place = site_place(site_key(function, site));
     if (library && place) {
         atomic_store_explicit(&place->library, library, memory_order_release);
-        atomic_store_explicit(&place->key, key_of(function, site), memory_order_release);
+        atomic_store_explicit(&place->key, site_key(function, site), memory_order_release);
     }
     pthread_mutex_unlock(&libraries.lock);
     uninterrupted_end(&kept);
@@ -192,11 +192,11 @@ static struct library *find_slowly(enum library_function function, const void *s
 
 struct library *library_find(enum library_function function, const void *site)
 {
-    uintptr_t key = key_of(function, site);
-    struct site *place = place_of(key);
+    uintptr_t key = site_key(function, site);
+    struct site *place = site_place(key);
     if (place && atomic_load_explicit(&place->key, memory_order_acquire) == key)
         return atomic_load_explicit(&place->library, memory_order_acquire);
-    return find_slowly(function, site);
+    return find_library_slowly(function, site);
 }
 
 const void *library_context(void)
@@ -215,7 +215,7 @@ void *library_function(struct library *library, enum library_function function)
     _Atomic(void *) *place = &library->function[function];
     void *address = atomic_load_explicit(place, memory_order_acquire);
     if (!address) {
-        address = not_own(dlsym(library->handle, functions[function].name));
+        address = not_own(dlsym(library->handle, library_functions[function].name));
         atomic_store_explicit(place, address, memory_order_release);
     }
     return address;
