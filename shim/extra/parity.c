@@ -201,10 +201,9 @@ void parity_compare(struct meetings **meetings, struct side *side, const struct 
     out->how = configuration_of(check);
     bool good = *meetings && (out->contract->bits ||
                               load_items(side, call, &items, check->binding.tensors, &values));
+    bool wrong = verdict_of_launch(report) == VERDICT_MISMATCH;
     for (uint32_t i = 0; good && i < lane->items; i++)
-        add_met_item(*meetings, lane, &items, &values, i, report->verdict == VERDICT_MISMATCH, out);
+        add_met_item(*meetings, lane, &items, &values, i, wrong, out);
     out->items = good ? lane->items : 0;
     free(values.bytes);
-    if (out->differ)
-        report->verdict = VERDICT_MISMATCH;
 }

@@ -9,6 +9,7 @@
 #include "image/vendor.h"
 #include "judge/listed.h"
 #include "judge/module_variables.h"
+#include "judge/notes.h"
 #include "judge/replay.h"
 #include "copy/touch.h"
 #include "bind/param_pointers.h"
@@ -51,7 +52,6 @@ static struct check_report describe_check(const struct side *side, const struct 
         .spec = check_spec(check),
         .binding = &check->binding,
         .numbers = lane->numbers,
-        .verdict = verdict_of(&lane->numbers),
         .gate = gate_text(check->gate),
         .outlier = check->outlier,
         .launch = check->launch,
@@ -150,6 +150,8 @@ void ending_judge(struct ending *ending, struct side *side, struct lane *lane)
     }
     settle_check(ending, check);
     judges_report(&of, JUDGE_RESULTS, &report);
+    report.verdict = verdict_of_launch(&report);
+    notes_fill(&report);
     hand_out_report(ending, side, lane, &report);
     lane->check = NULL;
     release_check(side, check);

@@ -6,7 +6,6 @@
 #include "extra/parity.h"
 #include "extra/project.h"
 #include "extra/repeats.h"
-#include "judge/notes.h"
 #include "judge/replay.h"
 #include "state/fetch.h"
 #include "state/history.h"
@@ -24,11 +23,8 @@ void judges_close(struct judges *judges)
 static void report_rules(const struct judged *of, struct check_report *report)
 {
     struct state_report state;
-    bool broken = state_judge(&of->judges->history, of->lane, &state);
-    if (broken) {
+    if (state_judge(&of->judges->history, of->lane, &state))
         report->state = state;
-        report->verdict = VERDICT_MISMATCH;
-    }
     report->state.slots = state.slots;
 }
 
@@ -75,8 +71,6 @@ static void report_repeat(const struct judged *of, struct check_report *report)
         *repeats = repeats_create();
     report->differs = repeats_differ(*repeats, digest_key(check, sums), sums->out, check->launch,
                                      &report->earlier);
-    if (report->differs)
-        report->verdict = VERDICT_MISMATCH;
 }
 
 /* The same of its items and a contract's other kernels. */
@@ -96,12 +90,6 @@ static void report_projection(const struct judged *of, struct check_report *repo
     project_report(of->lane, report);
 }
 
-static void report_errors(const struct judged *of, struct check_report *report)
-{
-    (void)of;
-    notes_fill(report);
-}
-
 /* In this order: a row may use what rows above it have enqueued or reported. All but the phase may
  * be NULL. */
 static const struct judge {
@@ -110,7 +98,7 @@ static const struct judge {
     bool (*wants_order)(const struct check *check);
     /* Enqueues work on the side stream, in front of the check's reference. */
     enum status (*enqueue)(struct side *side, struct lane *lane, struct error *err);
-    /* Fills a field of the report; a finding sets report->verdict. */
+    /* Fills a field of the report; verdict_of_launch makes a mismatch of a finding. */
     void (*report)(const struct judged *of, struct check_report *report);
 } judge_table[] = {
     {JUDGE_RULES, state_wanted, state_fetch, report_rules},
@@ -119,7 +107,6 @@ static const struct judge {
     {JUDGE_RESULTS, hashes_wanted, hashes_fetch, report_repeat},
     {JUDGE_RESULTS, NULL, NULL, report_items}, /* by the hashes of items */
     {JUDGE_RESULTS, NULL, project_fetch, report_projection},
-    {JUDGE_RESULTS, NULL, NULL, report_errors}, /* of a match: it comes last */
 };
 
 enum { JUDGES = sizeof(judge_table) / sizeof(*judge_table) };

@@ -38,7 +38,7 @@ struct judged {
 /* Judges whose findings stand even where the reference has no verdict; the others. */
 enum judge_phase { JUDGE_RULES, JUDGE_RESULTS };
 
-/* Adds what the judges of that phase found; a finding makes report->verdict a mismatch. */
+/* Adds what the judges of that phase found, from which the verdict follows: verdict_of_launch. */
 void judges_report(const struct judged *of, enum judge_phase phase, struct check_report *report);
 
 #endif

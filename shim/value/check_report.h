@@ -128,10 +128,10 @@ struct check_report {
     const struct kernel_spec *spec;
     const struct binding *binding; /* names, shapes and roles of the arrays */
     struct ref_verdict numbers;
-    enum verdict verdict;
-    bool statistics;  /* its errors' spread and lean mean something: notes.h */
-    unsigned notes;   /* enum verdict_note, or'ed */
-    const char *gate; /* why it was checked: "first", "random" or "outlier" */
+    enum verdict verdict; /* verdict_of_launch, once all judges are through */
+    bool statistics;      /* its errors' spread and lean mean something: notes.h */
+    unsigned notes;       /* enum verdict_note, or'ed */
+    const char *gate;     /* why it was checked: "first", "random" or "outlier" */
     struct outlier_call_report outlier;
     bool differs; /* its output is not that of launch `earlier`, for the same input */
     uint64_t earlier;

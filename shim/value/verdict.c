@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include "value/check_report.h"
 
 enum verdict verdict_of(const struct ref_verdict *numbers)
 {
@@ -11,6 +12,13 @@ enum verdict verdict_of(const struct ref_verdict *numbers)
     if (numbers->checked == 0 || numbers->wide > numbers->checked / 10)
         return VERDICT_INCONCLUSIVE;
     return VERDICT_MATCH;
+}
+
+enum verdict verdict_of_launch(const struct check_report *report)
+{
+    bool found = report->state.rule || report->differs || report->parity.differ ||
+                 report->projection.violations;
+    return found ? VERDICT_MISMATCH : verdict_of(&report->numbers);
 }
 
 const char *verdict_text(enum verdict verdict)

@@ -1,4 +1,4 @@
-/* verdict.h - from the reference's numbers to one word. Pure. */
+/* verdict.h - from the reference's numbers, and what else was found, to one word. Pure. */
 #ifndef VALUE_VERDICT_H
 #define VALUE_VERDICT_H
 
@@ -14,6 +14,9 @@ enum verdict {
 
 /* One violation makes a mismatch: no ratio, mean or cosine forgives it. */
 enum verdict verdict_of(const struct ref_verdict *numbers);
+struct check_report;
+/* The launch's, from what the report holds so far: a finding of any judge makes a mismatch. */
+enum verdict verdict_of_launch(const struct check_report *report);
 const char *verdict_text(enum verdict verdict); /* "match", "mismatch", "inconclusive" */
 
 /* Mean square of the error in output ulps, times 12: 1 for correct rounding of an exact value, 2

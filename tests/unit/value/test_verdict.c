@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
+#include "value/check_report.h"
 #include "value/skip.h"
 #include "value/verdict.h"
 
@@ -59,6 +60,34 @@ static void nothing_checked_is_inconclusive(void **state)
 
     (void)state;
     assert_int_equal(verdict_of(&nothing), VERDICT_INCONCLUSIVE);
+}
+
+/* What a judge found is a mismatch whatever the numbers are; what is only noted is none. */
+static void each_finding_is_a_mismatch(void **state)
+{
+    static const struct ref_verdict right = {.checked = 1}, wide = {.checked = 1, .wide = 1};
+    static const struct check_report rows[] = {
+        {.state.rule = "stale"},
+        {.differs = true},
+        {.parity.differ = 1},
+        {.projection.violations = 1},
+    };
+    struct check_report noted = {.numbers = right, .earlier = 3, .parity.met = 1};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct check_report report = rows[i];
+        report.numbers = right;
+        assert_int_equal(verdict_of_launch(&report), VERDICT_MISMATCH);
+        report.numbers = wide;
+        assert_int_equal(verdict_of_launch(&report), VERDICT_MISMATCH);
+    }
+    noted.projection.rows = noted.projection.left = 1;
+    assert_int_equal(verdict_of_launch(&noted), VERDICT_MATCH);
+    noted.numbers = wide;
+    assert_int_equal(verdict_of_launch(&noted), VERDICT_INCONCLUSIVE);
+    noted.numbers.violations = 1;
+    assert_int_equal(verdict_of_launch(&noted), VERDICT_MISMATCH);
 }
 
 static void statistics_of_correct_rounding(void **state)
@@ -180,6 +209,7 @@ int main(void)
         cmocka_unit_test(no_violation_is_a_match),
         cmocka_unit_test(over_a_tenth_wide_is_inconclusive),
         cmocka_unit_test(nothing_checked_is_inconclusive),
+        cmocka_unit_test(each_finding_is_a_mismatch),
         cmocka_unit_test(statistics_of_correct_rounding),
         cmocka_unit_test(statistics_of_nothing_are_zero),
         cmocka_unit_test(right_launches_get_no_note),
