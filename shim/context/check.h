@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include "bind/binding.h"
+#include "context/reclaim.h"
 #include "value/check_report.h"
 #include "gate/gate.h"
 #include "gate/ledger.h"
@@ -53,24 +54,22 @@ static inline bool moment_is_shared(const struct state_moment *moment)
     return moment->shared && atomic_load_explicit(moment->shared, memory_order_relaxed);
 }
 
+/* What the GPU wrote behind the snapshot, judge/seal.h. */
+struct sealed {
+    bool read;     /* by the collector ... */
+    int64_t at;    /* ... at this time, clock_ns() */
+    bool ordinary; /* the outlier gate did not select the launch, nothing was copied */
+    bool missed;   /* an address in device memory was not followed */
+    uint64_t value[SNAPSHOT_VALUES]; /* the words of binding.values */
+};
+
 struct side_reference;
 
 struct check {
     _Atomic(enum check_state) state;
     uint32_t slot;
-    uint64_t arena; /* device address of the snapshot; the collector's, from the seal */
-    uint64_t arena_bytes;
-    uint64_t unsealed;   /* of those, in side.unsealed */
-    uint64_t signature;  /* of the launch, gate_answer's */
-    bool seal_read;      /* the collector has read the seal ... */
-    int64_t sealed;      /* ... at this time, clock_ns() */
-    bool ordinary;       /* from the seal: the outlier gate did not select it, nothing was copied */
-    uint64_t begin, end; /* from the seal: its range of the arena, see reclaim.h, or where
-                          * `reserved` ... */
-    bool reserved;       /* ... of the reserve, set by the program's thread */
-    uint64_t needs;      /* the reserve's tail from which the range is free */
-    bool missed;         /* from the seal: an address in device memory was not followed */
-    uint64_t value[SNAPSHOT_VALUES];        /* from the seal: the words of binding.values */
+    struct arena_room room;
+    struct sealed seal;
     bool started;                           /* the collector has given it a lane */
     uint64_t sequence;                      /* what the seal will hold */
     const struct side_reference *reference; /* the kernel that judges it; the collector's */
@@ -78,38 +77,41 @@ struct check {
     const struct kernel_spec *typed; /* of the types that the launch decided; NULL: kernel->spec */
     uint64_t launch;                 /* among the launches of its kernel */
     uint64_t executed;               /* the same without those that were captured */
-    uint32_t build; /* which function of its symbol, kernels_build(); where there is a contract */
     struct graph_place place;
     char range[CHECK_RANGE]; /* the NVTX ranges that it was launched in, ranges.h */
     struct state_moment moment_of_state;
-    enum gate_result gate;
-    struct account account; /* its probes: NULL unless the outlier gate probes the launch */
+    struct gate_answer gate; /* its turn is given back where there is no room for the snapshot */
+    struct account account;  /* its probes: NULL unless the outlier gate probes the launch */
     struct check_cost cost;
     struct outlier_probe { /* of that probe */
         int index;         /* of the signature's statistics */
         uint32_t epoch;    /* of those */
         bool centroid;     /* its detector passes distances to the collector */
         const char *input[OUTLIER_SPEC_INPUTS];
+        struct outlier_call_report found; /* the collector's, from the seal */
     } probe;
-    struct outlier_call_report outlier; /* what it found: the collector's, from the seal */
-    struct check_projection {           /* the launch's, where it is projected: project.h */
+    struct check_projection { /* the launch's, where it is projected: project.h */
         bool made;
         int output;      /* tensor of the call */
         uint64_t offset; /* of the answer in the snapshot */
         int64_t rows;    /* of one matrix of a batch; 0: there is one alone */
     } projection;
-    struct gate_turn *turn; /* given back where there is no room for the snapshot */
-    struct kernel_home home;
-    uint64_t moment;  /* images_moment() behind the launch */
-    uint64_t unloads; /* module_unloads() before it */
-    uint32_t grid[3], block[3], shared_bytes, cluster[3];
+    struct check_module {
+        struct kernel_home home;
+        uint64_t moment;  /* images_moment() behind the launch */
+        uint64_t unloads; /* module_unloads() before it */
+    } module;
+    struct configuration how; /* its function is known where there is a contract */
+    uint32_t cluster[3];
     bool cooperative;
     struct binding binding;
     struct placement placement[SPEC_MAX_ARRAYS];
-    size_t params_bytes;   /* packed parameters for the bundle; 0: there is no room for them */
-    const uint8_t *params; /* few_params, or a buffer of side.large_params: ... */
-    int large;             /* ... number of that, from 1; 0: none */
-    uint8_t few_params[CHECK_PARAMS];
+    struct check_params {      /* packed, for the bundle */
+        size_t bytes;          /* 0: there is no room for them */
+        const uint8_t *packed; /* `few`, or one of slot.large_params: ... */
+        int large;             /* ... number of that, from 1; 0: none */
+        uint8_t few[CHECK_PARAMS];
+    } params;
 };
 
 /* What the launch is judged by. */

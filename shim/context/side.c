@@ -27,15 +27,15 @@ static void side_free(struct side *side)
         return;
     for (int i = 0; i < OUTLIER_CENTROIDS; i++)
         outlier_window_destroy(side->outlier.window[i]);
-    slots_destroy(side->free_slots);
-    slots_destroy(side->free_large);
-    free(side->large_params);
-    reclaim_destroy(side->reclaim);
-    reserve_destroy(side->reserve);
-    free(side->check);
-    free(side->reference);
-    side_users_release(&side->users);
-    free(side->submitted);
+    slots_destroy(side->slot.free);
+    slots_destroy(side->slot.free_large);
+    free(side->slot.large_params);
+    reclaim_destroy(side->arena.reclaim);
+    reserve_destroy(side->arena.reserve);
+    free(side->slot.check);
+    free(side->refs.each);
+    side_users_release(&side->refs.users);
+    free(side->slot.submitted);
     free(side);
 }
 
@@ -125,19 +125,19 @@ void sides_close(struct sides *sides, struct side *side)
 void side_submit(struct side *side, struct check *check, enum check_state state)
 {
     atomic_store_explicit(&check->state, state, memory_order_relaxed);
-    atomic_fetch_or(&side->submitted[check->slot / 64], (uint64_t)1 << check->slot % 64);
+    atomic_fetch_or(&side->slot.submitted[check->slot / 64], (uint64_t)1 << check->slot % 64);
 }
 
 static uint32_t submitted_words(const struct side *side)
 {
-    return (side->slots + 63) / 64;
+    return (side->slot.count + 63) / 64;
 }
 
 int side_next_submitted(struct side *side, uint32_t from)
 {
     for (uint32_t step = 0; step <= submitted_words(side); step++) {
         uint32_t word = (from / 64 + step) % submitted_words(side);
-        uint64_t bits = atomic_load_explicit(&side->submitted[word], memory_order_acquire);
+        uint64_t bits = atomic_load_explicit(&side->slot.submitted[word], memory_order_acquire);
         if (step == 0)
             bits &= ~(uint64_t)0 << from % 64;
         else if (step == submitted_words(side))
@@ -153,61 +153,63 @@ struct refused_ring side_ring(const struct side *side)
     struct side *ours = (struct side *)side;
     /* `newest` is raised before `unsealed` is lowered, so this order of reads misses no
      * snapshot. */
-    uint64_t unsealed = atomic_load_explicit(&ours->unsealed, memory_order_acquire);
+    uint64_t unsealed = atomic_load_explicit(&ours->arena.unsealed, memory_order_acquire);
     return (struct refused_ring){
-        .bytes = side->arena_bytes,
-        .lap = side->arena_lap,
-        .head = atomic_load_explicit(&ours->newest, memory_order_relaxed) + unsealed,
-        .tail = __atomic_load_n(side->tail, __ATOMIC_ACQUIRE),
+        .bytes = side->arena.bytes,
+        .lap = side->arena.lap,
+        .head = atomic_load_explicit(&ours->arena.newest, memory_order_relaxed) + unsealed,
+        .tail = __atomic_load_n(side->arena.tail, __ATOMIC_ACQUIRE),
     };
 }
 
 void side_note_unsealed(struct side *side, struct check *check, uint64_t bytes)
 {
-    check->unsealed = bytes;
-    atomic_fetch_add_explicit(&side->unsealed, bytes, memory_order_relaxed);
+    check->room.unsealed = bytes;
+    atomic_fetch_add_explicit(&side->arena.unsealed, bytes, memory_order_relaxed);
 }
 
 void side_note_sealed(struct side *side, struct check *check)
 {
-    atomic_fetch_sub_explicit(&side->unsealed, check->unsealed, memory_order_release);
-    check->unsealed = 0;
+    atomic_fetch_sub_explicit(&side->arena.unsealed, check->room.unsealed, memory_order_release);
+    check->room.unsealed = 0;
 }
 
 void side_reclaim(struct side *side, const struct check *check)
 {
-    if (check->reserved) {
-        reserve_end(side->reserve, check->begin, check->end);
+    if (check->room.reserved) {
+        reserve_end(side->arena.reserve, check->room.begin, check->room.end);
         return;
     }
-    __atomic_store_n(side->tail, reclaim_end(side->reclaim, check->begin, check->end),
+    __atomic_store_n(side->arena.tail,
+                     reclaim_end(side->arena.reclaim, check->room.begin, check->room.end),
                      __ATOMIC_RELEASE);
 }
 
 CUdeviceptr side_reserved_at(const struct side *side, const struct check *check)
 {
-    return side->reserve_base + reserve_place(side->reserve, check->end, check->arena_bytes);
+    return side->arena.reserve_base +
+           reserve_place(side->arena.reserve, check->room.end, check->room.bytes);
 }
 
 uint8_t *side_large_params(struct side *side, struct check *check)
 {
-    int number = side->free_large ? slots_claim(side->free_large) : -1;
+    int number = side->slot.free_large ? slots_claim(side->slot.free_large) : -1;
     if (number < 0)
         return NULL;
-    check->large = number + 1;
-    return side->large_params + (size_t)number * CHECK_LARGE_PARAMS;
+    check->params.large = number + 1;
+    return side->slot.large_params + (size_t)number * CHECK_LARGE_PARAMS;
 }
 
 void side_release(struct side *side, struct check *check)
 {
     side_note_sealed(side, check);
-    if (check->large)
-        slots_release(side->free_large, check->large - 1);
-    check->large = 0;
-    atomic_fetch_and(&side->submitted[check->slot / 64], ~((uint64_t)1 << check->slot % 64));
+    if (check->params.large)
+        slots_release(side->slot.free_large, check->params.large - 1);
+    check->params.large = 0;
+    atomic_fetch_and(&side->slot.submitted[check->slot / 64], ~((uint64_t)1 << check->slot % 64));
     atomic_store_explicit(&check->state, CHECK_FREE, memory_order_relaxed);
     atomic_fetch_sub(&side->pending, 1);
-    slots_release(side->free_slots, (int)check->slot);
+    slots_release(side->slot.free, (int)check->slot);
 }
 
 bool side_request(struct side *side)

@@ -70,7 +70,57 @@ struct batch {
     struct lane lane[REF_BATCH];
 };
 
+/* What is loaded at the set-up. */
+struct side_kernels {
+    CUfunction snapshot, snapshot_few, snapshot_subset, snapshot_subset_few, snapshot_short;
+    CUfunction snapshot_touch, snapshot_listed, touch_find, touch_number;
+    CUfunction digest, digest_items;
+    CUfunction project_before, project_factors, project_rows;
+    bool waits; /* the copy kernels do, see enqueue.h */
+};
+
 struct side_lifts;
+struct side_references {
+    CUmodule module, wide; /* of built-in ones; NULL: not loaded yet */
+    struct side_reference {
+        CUfunction function;  /* NULL: not loaded yet */
+        unsigned blocks;      /* that the GPU holds at once */
+    } * each;                 /* by index in ref_builtins, then users', REF_VARIANTS each */
+    struct side_users users;  /* that the registry brings along */
+    struct side_lifts *lifts; /* kernels' own PTX, lifted/; NULL: none is held against it */
+};
+
+/* Where snapshots lie: the ring of the GPU and the reserve. */
+struct side_arena {
+    uint64_t memory;            /* bytes of ring and reserve together */
+    uint64_t bytes, lap;        /* of the ring */
+    CUdeviceptr head;           /* struct snapshot_arena; what it hands out belongs to it ... */
+    CUdeviceptr base;           /* ... and begins here */
+    struct reclaim *reclaim;    /* the collector's */
+    uint64_t *tail;             /* pinned: how far the ring is free again */
+    _Atomic(uint64_t) newest;   /* the end of the latest snapshot whose seal the collector has
+                                 * read */
+    _Atomic(uint64_t) unsealed; /* bytes of those whose seal it has not read, outlier probes not
+                                 * counted */
+    struct refused refused;
+    struct reserve *reserve;                /* the part that the program's thread hands out ... */
+    CUdeviceptr reserve_base, reserve_seen; /* ... where it begins; struct snapshot_reserve */
+};
+
+/* Slots of checks, and what each has. */
+struct side_slots {
+    uint32_t count;
+    struct slots *free;
+    struct check *check;
+    _Atomic(uint64_t) *submitted; /* a bit for each that the collector is to visit */
+    struct snapshot_seal *seal;   /* pinned */
+    CUdeviceptr seal_device;
+    CUdeviceptr place;        /* struct snapshot_place */
+    CUdeviceptr ticket;       /* u32, for the snapshot kernel */
+    struct slots *free_large; /* buffers of large_params */
+    uint8_t *large_params;    /* LARGE_PARAMS of CHECK_LARGE_PARAMS bytes; pages once used */
+};
+
 struct side {
     CUcontext context;
     _Atomic(enum side_state) state;
@@ -78,58 +128,31 @@ struct side {
     atomic_int synchronising; /* threads of the program inside a context-wide wait */
     int device;               /* ordinal */
     int multiprocessors;
-    struct budget budget;    /* of all kernels that have none of their own */
-    struct budget probes;    /* the outlier gate's share of it */
-    _Atomic(uint64_t) mark;  /* an outlier probe: sequence << PROBE_BITS | slot; see paying.c ... */
-    _Atomic(int64_t) marked; /* ... enqueued at this time, clock_ns() */
-    CUstream stream;         /* lowest priority, non-blocking */
-    CUfunction snapshot, snapshot_few, snapshot_subset, snapshot_subset_few, snapshot_short;
-    CUfunction digest, digest_items;
-    bool snapshot_waits; /* the copy kernels do, see enqueue.h */
-    CUfunction snapshot_touch, snapshot_listed, touch_find, touch_number;
+    struct budget budget; /* of all kernels that have none of their own */
+    struct budget probes; /* the outlier gate's share of it */
+    struct side_mark {
+        _Atomic(uint64_t) probe; /* of the outlier gate: sequence << PROBE_BITS | slot ... */
+        _Atomic(int64_t) at;     /* ... enqueued at this time, clock_ns() */
+    } mark;                      /* see paying.c */
+    CUstream stream;             /* lowest priority, non-blocking */
+    struct side_kernels kernel;
     struct ranges ranges; /* that addresses in device memory may lead to */
-    CUfunction project_before, project_factors, project_rows;
     struct outlier_side outlier;
-    CUmodule refs, refs_wide; /* NULL: not loaded yet */
-    struct side_reference {
-        CUfunction function;  /* NULL: not loaded yet */
-        unsigned blocks;      /* that the GPU holds at once */
-    } * reference;            /* by index in ref_builtins, then users', REF_VARIANTS each */
-    struct side_lifts *lifts; /* kernels held against their own PTX, lifted/; NULL: none are */
-    struct side_users users;  /* references that the registry brings along */
-    uint64_t memory;          /* bytes of arena and reserve together */
-    uint64_t arena_bytes, arena_lap; /* without the reserve */
-    CUdeviceptr arena;          /* struct snapshot_arena; what it hands out belongs to it ... */
-    CUdeviceptr arena_base;     /* ... and begins here */
-    struct reclaim *reclaim;    /* the collector's */
-    uint64_t *tail;             /* pinned: how far the arena is free again */
-    _Atomic(uint64_t) newest;   /* the end of the latest snapshot whose seal the collector has
-                                 * read */
-    _Atomic(uint64_t) unsealed; /* bytes of those whose seal it has not read, outlier probes not
-                                 * counted */
-    struct refused refused;
-    struct reserve *reserve; /* a part of the arena that the program's thread hands out ... */
-    CUdeviceptr reserve_base, reserve_seen; /* ... where it begins; struct snapshot_reserve */
-    struct slots *free_slots;
-    struct check *check;      /* by slot */
-    struct slots *free_large; /* buffers of large_params */
-    uint8_t *large_params;    /* LARGE_PARAMS of CHECK_LARGE_PARAMS bytes; pages once used */
-    uint32_t slots;
-    struct snapshot_seal *seal; /* pinned, one a slot */
-    CUdeviceptr seal_device;
-    CUdeviceptr place;   /* struct snapshot_place, one a slot */
-    CUdeviceptr ticket;  /* u32 a slot, for the snapshot kernel */
+    struct side_references refs;
+    struct side_arena arena;
+    struct side_slots slot;
     CUdeviceptr staging; /* see side_staging: STAGING_BYTES on the device, for bundles ... */
     void *staging_host;  /* ... and pinned */
     struct batch batch[SIDE_BATCHES];
-    _Atomic(uint64_t) sequence;    /* of seals and verdicts; never 0 */
-    _Atomic(uint64_t) *submitted;  /* a bit for each slot that the collector is to visit */
-    atomic_uint pending;           /* checks claimed and not yet in a bucket */
-    atomic_bool held;              /* the collector is working with the context */
-    atomic_bool chore;             /* a job is due on the collector's thread in the context */
-    uint32_t next_slot;            /* the slot that the collector visits next */
-    uint32_t ended;                /* checks that it ended without a reference, in this round */
-    struct timespec last_progress; /* of the collector, to detect a context in error */
+    _Atomic(uint64_t) sequence; /* of seals and verdicts; never 0 */
+    atomic_uint pending;        /* checks claimed and not yet in a bucket */
+    atomic_bool held;           /* the collector is working with the context */
+    atomic_bool chore;          /* a job is due on the collector's thread in the context */
+    struct side_round {
+        uint32_t next_slot;            /* that the collector visits next */
+        uint32_t ended;                /* checks that it ended without a reference, in this round */
+        struct timespec last_progress; /* to detect a context in error */
+    } round;                           /* the collector's */
 };
 
 enum { STAGING_BYTES = 4 << 20, PROBE_BITS = 20 };
@@ -183,7 +206,7 @@ const struct side_reference *side_reference(struct side *side, const struct ref_
 
 /* Passes a filled check on to the collector, which must be woken after it. Any thread. */
 void side_submit(struct side *side, struct check *check, enum check_state state);
-/* The next slot from next_slot on whose bit is set, or -1. Collector only. */
+/* The next slot from `from` on whose bit is set, or -1. Collector only. */
 int side_next_submitted(struct side *side, uint32_t from);
 /* The ring as it will be when all that was enqueued has its room. Any thread. */
 struct refused_ring side_ring(const struct side *side);
@@ -195,7 +218,7 @@ void side_note_sealed(struct side *side, struct check *check);
 void side_reclaim(struct side *side, const struct check *check);
 /* Where the snapshot of a check with room of the reserve lies. Any thread. */
 CUdeviceptr side_reserved_at(const struct side *side, const struct check *check);
-/* A buffer for the check's parameters, which do not fit into few_params, until it ends; NULL: none
+/* A buffer for the check's parameters, which do not fit into params.few, until it ends; NULL: none
  * is free. Any thread, no lock, allocates nothing. */
 uint8_t *side_large_params(struct side *side, struct check *check);
 /* Ends a check: its slot is free again. */

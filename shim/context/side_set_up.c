@@ -61,28 +61,22 @@ static enum status make_kernels(struct side *side, struct error *err)
     const struct {
         const char *name;
         CUfunction *out;
-    } kernels[] = {{"cuvet_snapshot", &side->snapshot},
-                   {"cuvet_snapshot_few", &side->snapshot_few},
-                   {"cuvet_snapshot_subset", &side->snapshot_subset},
-                   {"cuvet_snapshot_subset_few", &side->snapshot_subset_few},
-                   {"cuvet_snapshot_short", &side->snapshot_short},
-                   {"cuvet_snapshot_touch", &side->snapshot_touch},
-                   {"cuvet_snapshot_listed", &side->snapshot_listed},
-                   {"cuvet_touch_find", &side->touch_find},
-                   {"cuvet_touch_number", &side->touch_number},
-                   {"cuvet_project_before", &side->project_before},
-                   {"cuvet_project_factors", &side->project_factors},
-                   {"cuvet_project_rows", &side->project_rows}};
+#define KERNEL(name) "cuvet_" #name, &side->kernel.name
+    } kernels[] = {{KERNEL(snapshot)},        {KERNEL(snapshot_few)},
+                   {KERNEL(snapshot_subset)}, {KERNEL(snapshot_subset_few)},
+                   {KERNEL(snapshot_short)},  {KERNEL(snapshot_touch)},
+                   {KERNEL(snapshot_listed)}, {KERNEL(touch_find)},
+                   {KERNEL(touch_number)},    {KERNEL(project_before)},
+                   {KERNEL(project_factors)}, {KERNEL(project_rows)},
+                   {KERNEL(digest)},          {KERNEL(digest_items)}};
+#undef KERNEL
     CUmodule snapshot;
     enum status status = cuda_check(err, cuda.cuModuleLoadData(&snapshot, cuvet_snapshot_fatbin),
                                     "loading the snapshot kernels");
     for (size_t i = 0; !status && i < sizeof(kernels) / sizeof(kernels[0]); i++)
         status = load_function(kernels[i].out, snapshot, kernels[i].name, err);
-    side->snapshot_waits = !status && enqueue_waits(side->snapshot); /* all are compiled alike */
-    if (!status)
-        status = load_function(&side->digest, snapshot, "cuvet_digest", err);
-    if (!status)
-        status = load_function(&side->digest_items, snapshot, "cuvet_digest_items", err);
+    side->kernel.waits =
+        !status && enqueue_waits(side->kernel.snapshot); /* all are compiled alike */
     return status;
 }
 
@@ -118,7 +112,7 @@ static enum status make_outlier(struct side *side, const struct side_settings *s
 {
     struct outlier_side *gate = &side->outlier;
     CUmodule module;
-    gate->probes = side->slots < OUTLIER_LOOKS ? side->slots : OUTLIER_LOOKS;
+    gate->probes = side->slot.count < OUTLIER_LOOKS ? side->slot.count : OUTLIER_LOOKS;
     enum status status = cuda_check(err, cuda.cuModuleLoadData(&module, cuvet_outlier_fatbin),
                                     "loading the outlier kernels");
     if (!status)
@@ -243,6 +237,7 @@ static enum status make_arena(struct side *side, uint64_t bytes, struct error *e
         char pad[HEAD - sizeof(struct snapshot_arena)];
         struct snapshot_reserve reserve;
     } head = {.arena = {.lap = 1}};
+    struct side_arena *arena = &side->arena;
     uint64_t *tails = NULL;
     CUdeviceptr there = 0;
     head.arena.bytes = (most - reserved) / SNAPSHOT_ALIGN * SNAPSHOT_ALIGN;
@@ -250,48 +245,49 @@ static enum status make_arena(struct side *side, uint64_t bytes, struct error *e
         head.arena.lap *= 2;
     enum status status = make_pinned((void **)&tails, &there, 2 * sizeof(*tails), err);
     if (!status)
-        status = make_device(&side->arena, 2 * HEAD + head.arena.bytes + reserved + BEHIND, err);
+        status = make_device(&arena->head, 2 * HEAD + head.arena.bytes + reserved + BEHIND, err);
     if (status)
         return status;
-    side->memory = head.arena.bytes + reserved;
-    side->arena_bytes = head.arena.bytes;
-    side->arena_lap = head.arena.lap;
-    side->arena_base = side->arena + 2 * HEAD;
-    side->tail = &tails[0];
-    side->reserve_seen = side->arena + HEAD;
-    side->reserve_base = side->arena_base + head.arena.bytes;
-    side->reserve = reserve_create(reserved, &tails[1], side->slots);
-    if (!side->reserve)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for %u checks", side->slots);
+    arena->memory = head.arena.bytes + reserved;
+    arena->bytes = head.arena.bytes;
+    arena->lap = head.arena.lap;
+    arena->base = arena->head + 2 * HEAD;
+    arena->tail = &tails[0];
+    arena->reserve_seen = arena->head + HEAD;
+    arena->reserve_base = arena->base + head.arena.bytes;
+    arena->reserve = reserve_create(reserved, &tails[1], side->slot.count);
+    if (!arena->reserve)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for %u checks", side->slot.count);
     head.arena.tail = (uint64_t *)(uintptr_t)there;
     head.reserve.tail = (uint64_t *)(uintptr_t)(there + sizeof(*tails));
-    return cuda_check(err, cuda.cuMemcpyHtoDAsync(side->arena, &head, sizeof(head), side->stream),
+    return cuda_check(err, cuda.cuMemcpyHtoDAsync(arena->head, &head, sizeof(head), side->stream),
                       "cuMemcpyHtoDAsync");
 }
 
 static enum status make_memory(struct side *side, const struct side_settings *settings,
                                struct error *err)
 {
-    side->slots = settings->queue;
-    side->free_slots = slots_create(side->slots);
-    side->reclaim = reclaim_create(side->slots);
-    side->free_large = slots_create(LARGE_PARAMS);
-    side->large_params = calloc(LARGE_PARAMS, CHECK_LARGE_PARAMS);
-    side->check = calloc(side->slots, sizeof(*side->check));
+    side->slot.count = settings->queue;
+    side->slot.free = slots_create(side->slot.count);
+    side->arena.reclaim = reclaim_create(side->slot.count);
+    side->slot.free_large = slots_create(LARGE_PARAMS);
+    side->slot.large_params = calloc(LARGE_PARAMS, CHECK_LARGE_PARAMS);
+    side->slot.check = calloc(side->slot.count, sizeof(*side->slot.check));
     size_t users = settings->compiler ? compiler_users(settings->compiler)->references : 0;
-    side->reference = calloc((ref_builtin_count + users) * REF_VARIANTS, sizeof(*side->reference));
-    side->submitted = calloc((side->slots + 63) / 64, sizeof(*side->submitted));
-    if (!side->free_large || !side->large_params || !side->free_slots || !side->reclaim ||
-        !side->check || !side->reference || !side->submitted)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for %u checks", side->slots);
+    side->refs.each = calloc((ref_builtin_count + users) * REF_VARIANTS, sizeof(*side->refs.each));
+    side->slot.submitted = calloc((side->slot.count + 63) / 64, sizeof(*side->slot.submitted));
+    if (!side->slot.free_large || !side->slot.large_params || !side->slot.free ||
+        !side->arena.reclaim || !side->slot.check || !side->refs.each || !side->slot.submitted)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for %u checks", side->slot.count);
     enum status status = make_arena(side, arena_size(settings->memory), err);
     if (!status)
-        status = make_zeroed(side, &side->ticket, side->slots * sizeof(uint32_t), err);
+        status = make_zeroed(side, &side->slot.ticket, side->slot.count * sizeof(uint32_t), err);
     if (!status)
-        status = make_zeroed(side, &side->place, side->slots * sizeof(struct snapshot_place), err);
+        status = make_zeroed(side, &side->slot.place,
+                             side->slot.count * sizeof(struct snapshot_place), err);
     if (!status)
-        status = make_pinned((void **)&side->seal, &side->seal_device,
-                             side->slots * sizeof(struct snapshot_seal), err);
+        status = make_pinned((void **)&side->slot.seal, &side->slot.seal_device,
+                             side->slot.count * sizeof(struct snapshot_seal), err);
     return status ? status : make_lanes(side, err);
 }
 
@@ -341,7 +337,7 @@ enum status side_staging_host(struct side *side, struct error *err)
  * refuses it. */
 static CUmodule refs_module(struct side *side, bool wide, struct error *err)
 {
-    CUmodule *module = wide ? &side->refs_wide : &side->refs;
+    CUmodule *module = wide ? &side->refs.wide : &side->refs.module;
     const void *image = wide ? cuvet_refs_wide_fatbin : cuvet_refs_fatbin;
     if (!*module && cuda_check(err, cuda.cuModuleLoadData(module, image),
                                wide ? "loading the wide references" : "loading the references"))
@@ -354,14 +350,15 @@ const struct side_reference *side_reference(struct side *side, const struct ref_
 {
     const struct user_reference *user = reference->user;
     size_t index = user ? ref_builtin_count + user->number : (size_t)(reference - ref_builtins);
-    struct side_reference *there = &side->reference[index * REF_VARIANTS + variant];
+    struct side_reference *there = &side->refs.each[index * REF_VARIANTS + variant];
     const char *symbol = reference->symbol[variant];
     bool wide = !strcmp(symbol, reference->symbol[REF_WIDE]);
     CUfunction function;
     int resident = 0;
     if (there->function)
         return there;
-    CUmodule module = user ? side->users.module[user->text->number] : refs_module(side, wide, err);
+    CUmodule module =
+        user ? side->refs.users.module[user->text->number] : refs_module(side, wide, err);
     if (!module || load_function(&function, module, symbol, err) ||
         cuda_check(
             err,

@@ -7,7 +7,7 @@
 
 enum status side_users_open(struct side *side, struct compiler *compiler, struct error *err)
 {
-    struct side_users *users = &side->users;
+    struct side_users *users = &side->refs.users;
     int major = 0, minor = 0;
     if (!compiler)
         return STATUS_OK;
@@ -39,13 +39,14 @@ void side_users_release(struct side_users *users)
 bool side_users_ready(const struct side *side, const struct ref_builtin *reference)
 {
     return !reference->user ||
-           (side->users.ready && atomic_load_explicit(&side->users.ready[reference->user->number],
-                                                      memory_order_acquire));
+           (side->refs.users.ready &&
+            atomic_load_explicit(&side->refs.users.ready[reference->user->number],
+                                 memory_order_acquire));
 }
 
 bool side_users_request(struct side *side, const struct ref_builtin *reference)
 {
-    struct side_users *users = &side->users;
+    struct side_users *users = &side->refs.users;
     unsigned text = reference->user->text->number;
     if (!users->compiler || atomic_load_explicit(&users->wanted[text], memory_order_relaxed) ||
         atomic_exchange(&users->wanted[text], true))
@@ -67,7 +68,7 @@ static bool comes_soon(const struct side_users *users, unsigned text)
 bool side_users_await(struct side *side, const struct ref_builtin *reference, int timeout_ms)
 {
     const struct timespec nap = {.tv_nsec = 100000};
-    struct side_users *users = &side->users;
+    struct side_users *users = &side->refs.users;
     unsigned text = reference->user->text->number;
     if (!users->compiler)
         return false;
@@ -82,7 +83,7 @@ bool side_users_await(struct side *side, const struct ref_builtin *reference, in
 
 bool side_users_due(const struct side *side)
 {
-    struct side_users *users = &((struct side *)side)->users;
+    struct side_users *users = &((struct side *)side)->refs.users;
     return users->compiler &&
            (atomic_load(&users->requested) != atomic_load(&users->forwarded) ||
             __atomic_load_n(&users->seen, __ATOMIC_RELAXED) != compiler_results(users->compiler));
@@ -103,7 +104,7 @@ static enum status load_module(CUmodule *out, const struct ref_image *image, str
 static enum status load_references(struct side *side, const struct user_text *text,
                                    struct error *err)
 {
-    const struct user_references *users = compiler_users(side->users.compiler);
+    const struct user_references *users = compiler_users(side->refs.users.compiler);
     for (unsigned i = 0; i < users->references; i++) {
         const struct user_reference *user = users->reference[i];
         if (user->text != text)
@@ -111,14 +112,14 @@ static enum status load_references(struct side *side, const struct user_text *te
         if (!side_reference(side, &user->as_builtin, REF_ANY, err) ||
             !side_reference(side, &user->as_builtin, REF_WIDE, err))
             return STATUS_DRIVER;
-        atomic_store_explicit(&side->users.ready[user->number], true, memory_order_release);
+        atomic_store_explicit(&side->refs.users.ready[user->number], true, memory_order_release);
     }
     return STATUS_OK;
 }
 
 static void load_text(struct side *side, unsigned number)
 {
-    struct side_users *users = &side->users;
+    struct side_users *users = &side->refs.users;
     const struct user_text *text = compiler_users(users->compiler)->text[number];
     const struct ref_image *image;
     struct error err = {{0}}, whole = {{0}};
@@ -140,7 +141,7 @@ static void load_text(struct side *side, unsigned number)
 
 void side_users_load(struct side *side)
 {
-    struct side_users *users = &side->users;
+    struct side_users *users = &side->refs.users;
     unsigned results = compiler_results(users->compiler),
              requested = atomic_load(&users->requested);
     for (unsigned t = 0; t < compiler_users(users->compiler)->texts; t++) {

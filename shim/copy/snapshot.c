@@ -162,14 +162,14 @@ void snapshot_header_of(const struct side *side, const struct check *check,
     uint64_t slot = check->slot;
     *header = (struct snapshot_header){
         .sequence = check->sequence,
-        .seal = (struct snapshot_seal *)(uintptr_t)(side->seal_device +
+        .seal = (struct snapshot_seal *)(uintptr_t)(side->slot.seal_device +
                                                     slot * sizeof(struct snapshot_seal)),
-        .ticket = (uint32_t *)(uintptr_t)(side->ticket + slot * sizeof(uint32_t)),
-        .arena = (struct snapshot_arena *)(uintptr_t)side->arena,
-        .place = (struct snapshot_place *)(uintptr_t)(side->place +
+        .ticket = (uint32_t *)(uintptr_t)(side->slot.ticket + slot * sizeof(uint32_t)),
+        .arena = (struct snapshot_arena *)(uintptr_t)side->arena.head,
+        .place = (struct snapshot_place *)(uintptr_t)(side->slot.place +
                                                       slot * sizeof(struct snapshot_place)),
-        .base = side->arena_base,
-        .bytes = check->arena_bytes,
+        .base = side->arena.base,
+        .bytes = check->room.bytes,
         .seals = 1,
         .values = check->binding.values,
     };
@@ -260,7 +260,7 @@ static enum status enqueue_threads(const struct side *side, CUfunction function,
                                    struct error *err)
 {
     const struct own_kernel kernel = {.function = function,
-                                      .waits = side->snapshot_waits,
+                                      .waits = side->kernel.waits,
                                       .blocks = chunks ? (unsigned)chunks : 1,
                                       .threads = threads,
                                       .doing = "launching the snapshot kernel"};
@@ -280,7 +280,7 @@ static enum status enqueue_copy(const struct side *side, CUfunction function, vo
 static const uint64_t *word_of(const struct side *side, const struct check *check)
 {
     const struct outlier_slot *slots = (const struct outlier_slot *)(uintptr_t)side->outlier.slots;
-    return check->gate == GATE_OUTLIER ? &slots[check->slot].decision : NULL;
+    return check->gate.result == GATE_OUTLIER ? &slots[check->slot].decision : NULL;
 }
 
 /* Fills in what follows from the part: the copies before the launch do not seal, and all may wait
@@ -302,8 +302,8 @@ static enum status copy_subset(struct side *side, const struct check *check,
         snapshot_describe_subset(side, check, plan, part, &call.header, &call.select, call.segment);
     bool few = call.header.segments <= SNAPSHOT_FEW;
     finish_header(side, check, part, &call.header);
-    return enqueue_copy(side, few ? side->snapshot_subset_few : side->snapshot_subset, &call,
-                        chunks, launch, err);
+    return enqueue_copy(side, few ? side->kernel.snapshot_subset_few : side->kernel.snapshot_subset,
+                        &call, chunks, launch, err);
 }
 
 /* The widest word in which these all can be moved. */
@@ -373,9 +373,9 @@ static enum status copy_touch(struct side *side, const struct check *check,
     }
     finish_header(side, check, part, &call->header);
     if (!plan->listed)
-        return enqueue_copy(side, side->snapshot_touch, call, chunks, launch, err);
+        return enqueue_copy(side, side->kernel.snapshot_touch, call, chunks, launch, err);
     listed.ranges = ranges_take(&side->ranges, side->device, listed.range);
-    return enqueue_copy(side, side->snapshot_listed, &listed, chunks, launch, err);
+    return enqueue_copy(side, side->kernel.snapshot_listed, &listed, chunks, launch, err);
 }
 
 static enum status copy_snapshot(struct side *side, const struct check *check,
@@ -386,8 +386,8 @@ static enum status copy_snapshot(struct side *side, const struct check *check,
     uint64_t chunks = snapshot_describe(side, check, plan, part, &call.header, call.segment);
     bool few = call.header.segments <= SNAPSHOT_FEW;
     finish_header(side, check, part, &call.header);
-    return enqueue_copy(side, few ? side->snapshot_few : side->snapshot, &call, chunks, launch,
-                        err);
+    return enqueue_copy(side, few ? side->kernel.snapshot_few : side->kernel.snapshot, &call,
+                        chunks, launch, err);
 }
 
 static enum status copy_part(struct side *side, const struct check *check,
@@ -410,10 +410,10 @@ static enum status copy_short(struct side *side, struct check *check,
     *chosen = snapshot_short_describe(side, check, plan, part, &call, &pieces);
     if (!*chosen)
         return STATUS_OK;
-    enum status status = enqueue_threads(side, side->snapshot_short, &call, (uint64_t)pieces,
+    enum status status = enqueue_threads(side, side->kernel.snapshot_short, &call, (uint64_t)pieces,
                                          SNAPSHOT_THREADS, launch, err);
     if (status)
-        reserve_shut(side->reserve);
+        reserve_shut(side->arena.reserve);
     return status;
 }
 
@@ -444,16 +444,17 @@ static enum status seal_short(struct side *side, const struct check *check,
 {
     struct snapshot_call_short call;
     snapshot_short_nothing(side, check, &call);
-    return enqueue_threads(side, side->snapshot_short, &call, 1, SNAPSHOT_THREADS, launch, err);
+    return enqueue_threads(side, side->kernel.snapshot_short, &call, 1, SNAPSHOT_THREADS, launch,
+                           err);
 }
 
 enum status snapshot_seal(struct side *side, const struct check *check, const struct launch *launch,
                           struct error *err)
 {
     struct snapshot_call call;
-    if (check->reserved)
+    if (check->room.reserved)
         return seal_short(side, check, launch, err);
     snapshot_header_of(side, check, &call.header);
     call.header.when = word_of(side, check);
-    return enqueue_copy(side, side->snapshot_few, &call, 0, launch, err);
+    return enqueue_copy(side, side->kernel.snapshot_few, &call, 0, launch, err);
 }

@@ -92,12 +92,12 @@ bool snapshot_may_be_short(const struct snapshot_plan *plan, enum gate_result ga
 static bool take_room(struct side *side, struct check *check)
 {
     struct reserve_room room;
-    if (!reserve_take(side->reserve, check->arena_bytes, &room))
+    if (!reserve_take(side->arena.reserve, check->room.bytes, &room))
         return false;
-    check->reserved = true;
-    check->begin = room.begin;
-    check->end = room.end;
-    check->needs = room.needs;
+    check->room.reserved = true;
+    check->room.begin = room.begin;
+    check->room.end = room.end;
+    check->room.needs = room.needs;
     side_note_sealed(side, check);
     return true;
 }
@@ -120,8 +120,8 @@ static void fill_header(const struct side *side, const struct check *check, bool
     call->header.seals = part == SNAPSHOT_AFTER;
     if (!has_before)
         call->header.place = NULL;
-    call->reserve = (struct snapshot_reserve *)(uintptr_t)side->reserve_seen;
-    call->needs = check->needs;
+    call->reserve = (struct snapshot_reserve *)(uintptr_t)side->arena.reserve_seen;
+    call->needs = check->room.needs;
 }
 
 bool snapshot_short_describe(struct side *side, struct check *check,
@@ -129,7 +129,8 @@ bool snapshot_short_describe(struct side *side, struct check *check,
                              struct snapshot_call_short *call, int *pieces)
 {
     bool is_first = part == (plan->has_before ? SNAPSHOT_BEFORE : SNAPSHOT_AFTER);
-    if (is_first ? !snapshot_may_be_short(plan, check->gate, check->arena_bytes) : !check->reserved)
+    if (is_first ? !snapshot_may_be_short(plan, check->gate.result, check->room.bytes)
+                 : !check->room.reserved)
         return false;
     *pieces = snapshot_pieces(check, plan, part, call->piece, SNAPSHOT_PIECES);
     if (is_first && !begin_short(side, check, plan, *pieces))

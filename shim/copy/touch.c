@@ -29,7 +29,7 @@ static void add_copies(struct touch_call *call, const struct check *check, int i
         for (int j = 0; j < 2; j++) {
             if (copies[j] == NOT_COPIED)
                 continue;
-            call->copy[call->copies].rows = check->arena + (uint64_t)copies[j];
+            call->copy[call->copies].rows = check->room.at + (uint64_t)copies[j];
             call->copy[call->copies++].row_bytes =
                 (uint64_t)array->dim[1] * dtype_bytes(array->dtype);
         }
@@ -42,15 +42,16 @@ static void describe_touch(struct touch_call *call, const struct check *check, i
     const struct placement *placement = &check->placement[ids];
     int64_t offset = placement->before != NOT_COPIED ? placement->before : placement->after;
     int ahead = SNAPSHOT_IDS_DIMS - array->ndim;
-    *call = (struct touch_call){
-        .ids = check->arena + (uint64_t)offset, .count = 1, .id_bytes = dtype_bytes(array->dtype)};
+    *call = (struct touch_call){.ids = check->room.at + (uint64_t)offset,
+                                .count = 1,
+                                .id_bytes = dtype_bytes(array->dtype)};
     for (int i = 0; i < SNAPSHOT_IDS_DIMS; i++) {
         call->dim[i] = i < ahead ? 1 : (uint32_t)binding_seen(&check->binding, ids, i - ahead);
         call->stride[i] = i < ahead ? 0 : (uint64_t)placement->stride[i - ahead];
         call->count *= call->dim[i];
     }
     call->slots = (uint32_t)slots_for(call->count);
-    call->table = (uint32_t *)(uintptr_t)(check->arena + (uint64_t)placement->scratch);
+    call->table = (uint32_t *)(uintptr_t)(check->room.at + (uint64_t)placement->scratch);
     call->place = call->table + call->slots;
     add_copies(call, check, ids);
 }
@@ -79,9 +80,9 @@ enum status touch_start(struct side *side, struct lane *lane, struct error *err)
                                                   call.slots, side->stream),
                             "cuMemsetD32Async");
         if (!status)
-            status = launch_touch(side, side->touch_find, &call, TOUCH_THREADS, err);
+            status = launch_touch(side, side->kernel.touch_find, &call, TOUCH_THREADS, err);
         if (!status)
-            status = launch_touch(side, side->touch_number, &call, TOUCH_THREADS / 32, err);
+            status = launch_touch(side, side->kernel.touch_number, &call, TOUCH_THREADS / 32, err);
     }
     return status;
 }

@@ -18,7 +18,7 @@ bool digest_all;
 
 bool digest_wanted(const struct check *check)
 {
-    return (check_spec(check)->deterministic || digest_all) && check->params_bytes > 0 &&
+    return (check_spec(check)->deterministic || digest_all) && check->params.bytes > 0 &&
            !check->binding.subset.dim;
 }
 
@@ -31,8 +31,8 @@ static enum status launch_part(struct side *side, struct digest_call *call, uint
         blocks = MOST_BLOCKS;
     call->end = left < blocks * BLOCK_ELEMENTS ? count : call->first + blocks * BLOCK_ELEMENTS;
     return cuda_check(err,
-                      cuda.cuLaunchKernel(side->digest, (unsigned)blocks, 1, 1, DIGEST_THREADS, 1,
-                                          1, 0, side->stream, params, NULL),
+                      cuda.cuLaunchKernel(side->kernel.digest, (unsigned)blocks, 1, 1,
+                                          DIGEST_THREADS, 1, 1, 0, side->stream, params, NULL),
                       "launching a digest");
 }
 
@@ -52,7 +52,7 @@ static enum status launch_digest(struct side *side, struct lane *lane, int index
     const struct bound_array *array = &lane->check->binding.array[index];
     const struct placement *placement = &lane->check->placement[index];
     struct digest_sums *sums = (struct digest_sums *)(uintptr_t)lane->digest;
-    struct digest_call call = {.base = lane->check->arena + (uint64_t)offset,
+    struct digest_call call = {.base = lane->check->room.at + (uint64_t)offset,
                                .ndim = (uint32_t)array->ndim,
                                .element = dtype_bytes(array->dtype),
                                .seed = digest_mix(0, (uint64_t)index + 1),
@@ -115,20 +115,20 @@ static uint64_t add_params(uint64_t hash, const struct check *check)
 {
     const struct signature *signature = check_spec(check)->signature;
     uint8_t bytes[CHECK_LARGE_PARAMS];
-    memcpy(bytes, check->params, check->params_bytes);
+    memcpy(bytes, check->params.packed, check->params.bytes);
     for (unsigned i = 0; i < signature->items; i++) {
         const struct signature_item *item = &signature->item[i];
         uint64_t address;
         if (!item->array || item->param >= check->kernel->layout.count)
             continue;
         size_t at = check->kernel->layout.param[item->param].offset + (size_t)item->offset;
-        if (at + sizeof(address) > check->params_bytes)
+        if (at + sizeof(address) > check->params.bytes)
             continue;
         memcpy(&address, bytes + at, sizeof(address));
         address = address ? ALIGNMENT + address % ALIGNMENT : 0;
         memcpy(bytes + at, &address, sizeof(address));
     }
-    for (size_t i = 0; i < check->params_bytes; i++)
+    for (size_t i = 0; i < check->params.bytes; i++)
         hash = digest_mix(hash, bytes[i]);
     return hash;
 }
@@ -152,8 +152,8 @@ uint64_t digest_key(const struct check *check, const struct digest_sums *sums)
 {
     uint64_t hash = digest_mix(check->kernel->key, check_spec(check)->number);
     for (int i = 0; i < 3; i++)
-        hash = digest_mix(digest_mix(hash, check->grid[i]), check->block[i]);
-    hash = digest_mix(hash, check->shared_bytes);
+        hash = digest_mix(digest_mix(hash, check->how.grid[i]), check->how.block[i]);
+    hash = digest_mix(hash, check->how.shared_bytes);
     hash = add_aliases(add_params(hash, check), &check->binding);
     return digest_mix(hash, sums->in);
 }
@@ -166,12 +166,12 @@ static uint64_t add_scalars(uint64_t hash, const struct check *check)
     for (unsigned i = 0; i < signature->items; i++) {
         const struct signature_item *item = &signature->item[i];
         if (item->array || item->earlier || item->index || item->param >= layout->count ||
-            !signature_present(signature, item, layout, check->params, check->params_bytes))
+            !signature_present(signature, item, layout, check->params.packed, check->params.bytes))
             continue;
         size_t at = layout->param[item->param].offset + (size_t)item->offset;
         size_t end = at + (size_t)dtype_bytes(item->type.dtype) * item->type.lanes;
-        for (; at < end && at < check->params_bytes; at++)
-            hash = digest_mix(hash, check->params[at]);
+        for (; at < end && at < check->params.bytes; at++)
+            hash = digest_mix(hash, check->params.packed[at]);
     }
     return hash;
 }
@@ -198,8 +198,8 @@ static bool item_is_null(const struct check *check, const struct signature_item 
     if (item->param >= layout->count || item->param >= LAYOUT_MAX)
         return false;
     size_t at = layout->param[item->param].offset + (size_t)item->offset;
-    if (at + sizeof(address) <= check->params_bytes)
-        memcpy(&address, check->params + at, sizeof(address));
+    if (at + sizeof(address) <= check->params.bytes)
+        memcpy(&address, check->params.packed + at, sizeof(address));
     return address == 0;
 }
 

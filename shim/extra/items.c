@@ -143,8 +143,8 @@ static enum status add_side(struct side *side, struct lane *lane, const struct i
     call.one.end = elements;
     void *params[] = {&call};
     return cuda_check(err,
-                      cuda.cuLaunchKernel(side->digest_items, items->count, 1, 1, DIGEST_THREADS, 1,
-                                          1, 0, side->stream, params, NULL),
+                      cuda.cuLaunchKernel(side->kernel.digest_items, items->count, 1, 1,
+                                          DIGEST_THREADS, 1, 1, 0, side->stream, params, NULL),
                       "launching digests of items");
 }
 

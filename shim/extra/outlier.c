@@ -195,11 +195,8 @@ static void place_entry(const struct outlier_side *side, struct outlier_plan *pl
 }
 
 bool outlier_plan_make(const struct outlier_side *side, const struct outlier_spec *spec,
-                       enum outlier_detector detector, int index, const struct binding *binding,
-                       struct outlier_plan *plan)
+                       const struct binding *binding, struct outlier_plan *plan)
 {
-    plan->detector = detector;
-    plan->index = index;
     plan->inputs = plan->detector == OUTLIER_CENTROID ? 1 : spec->inputs;
     plan->blocks = 0;
     for (unsigned i = 0; i < plan->inputs; i++) {

@@ -41,9 +41,9 @@ uint64_t outliers_overflow(const struct outliers *outliers);
 
 /* One probe of a launch: the kernel's parameters without the snapshot's part. */
 struct outlier_plan {
-    enum outlier_detector detector;
-    int index;      /* of the first input's statistics */
-    uint32_t epoch; /* outliers_epoch's; the caller's, as nothing else here */
+    enum outlier_detector detector; /* these three are the caller's: outliers_detector's ... */
+    int index;                      /* ... outliers_index's: of the first input's statistics ... */
+    uint32_t epoch;                 /* ... and outliers_epoch's */
     unsigned inputs;
     unsigned blocks;
     const char *name[OUTLIER_INPUTS];
@@ -52,12 +52,11 @@ struct outlier_plan {
 };
 
 /*
- * Lays out the inputs of this launch; `index` is outliers_index's. False when it cannot be probed:
+ * Lays out the inputs of this launch. False when it cannot be probed:
  * an input is absent or scattered (more than rows at a pitch), or not where its type may lie.
  */
 bool outlier_plan_make(const struct outlier_side *side, const struct outlier_spec *spec,
-                       enum outlier_detector detector, int index, const struct binding *binding,
-                       struct outlier_plan *plan);
+                       const struct binding *binding, struct outlier_plan *plan);
 
 /* The collector's part: adds the distances of a launch to the window and publishes their quantile;
  * those of an earlier epoch than the last are not. Without memory the detector keeps the quantile

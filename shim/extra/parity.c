@@ -119,14 +119,6 @@ static bool compare_values(const struct contract *contract, const struct values 
 
 /* ---- items ---- */
 
-static struct configuration configuration_of(const struct check *check)
-{
-    struct configuration how = {.shared_bytes = check->shared_bytes, .function = check->build};
-    memcpy(how.grid, check->grid, sizeof(how.grid));
-    memcpy(how.block, check->block, sizeof(how.block));
-    return how;
-}
-
 static uint64_t check_variant(const struct check *check, const struct configuration *how)
 {
     uint64_t hash = digest_mix(digest_mix(0, check_spec(check)->number), how->function);
@@ -198,7 +190,7 @@ void parity_compare(struct meetings **meetings, struct side *side, const struct 
     if (!*meetings)
         *meetings = meetings_create();
     items_find(check, &items);
-    out->how = configuration_of(check);
+    out->how = check->how;
     bool good = *meetings && (out->contract->bits ||
                               load_items(side, call, &items, check->binding.tensors, &values));
     bool wrong = verdict_of_launch(report) == VERDICT_MISMATCH;

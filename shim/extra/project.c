@@ -288,7 +288,7 @@ static enum status launch_kernel(const struct side *side, CUfunction function,
                                  const struct launch *launch, struct error *err)
 {
     const struct own_kernel kernel = {.function = function,
-                                      .waits = side->snapshot_waits,
+                                      .waits = side->kernel.waits,
                                       .blocks = blocks,
                                       .threads = PROJECT_THREADS,
                                       .doing = "launching a projection"};
@@ -303,7 +303,8 @@ enum status project_before(struct side *side, const struct check *check, struct 
         return STATUS_OK;
     snapshot_header_of(side, check, &call->header);
     call->header.seals = 0;
-    return launch_kernel(side, side->project_before, call, call->outputs.blocks, launch, err);
+    return launch_kernel(side, side->kernel.project_before, call, call->outputs.blocks, launch,
+                         err);
 }
 
 enum status project_enqueue(struct side *side, struct check *check, struct project_plan *plan,
@@ -312,12 +313,12 @@ enum status project_enqueue(struct side *side, struct check *check, struct proje
     struct project_call *call = &plan->call;
     snapshot_header_of(side, check, &call->header);
     call->header.seals = 0;
-    enum status status = launch_kernel(side, side->project_factors, call,
+    enum status status = launch_kernel(side, side->kernel.project_factors, call,
                                        call->factors.blocks + call->outputs.blocks, launch, err);
     if (status)
         return status;
     *taken = true;
-    status = launch_kernel(side, side->project_rows, call, call->rows.blocks, launch, err);
+    status = launch_kernel(side, side->kernel.project_rows, call, call->rows.blocks, launch, err);
     if (status)
         return status;
     check->projection = (struct check_projection){
@@ -336,7 +337,7 @@ enum status project_fetch(struct side *side, struct lane *lane, struct error *er
         return STATUS_OK;
     return cuda_check(err,
                       cuda.cuMemcpyDtoHAsync(lane->projection,
-                                             check->arena + check->projection.offset,
+                                             check->room.at + check->projection.offset,
                                              sizeof(*lane->projection), side->stream),
                       "cuMemcpyDtoHAsync");
 }

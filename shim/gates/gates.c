@@ -44,7 +44,7 @@ enum skip gates_admit(struct pipeline *pipeline, const struct launch *launch, st
 {
     enum skip skip = pass_gates(ADMIT, &(struct gate_query){pipeline, launch, ticket, why});
     if (gates_may_pass(skip))
-        gate_return(ticket->turn);
+        gate_return(ticket->gate.turn);
     return skip;
 }
 
@@ -87,23 +87,18 @@ enum skip gates_sampled(const struct gate_query *query)
     struct pipeline *pipeline = query->pipeline;
     struct ticket *ticket = query->ticket;
     struct known_kernel *kernel = ticket->kernel;
-    struct gate_answer answer;
-    ticket->detector = outliers_detector(pipeline->outliers, &kernel->spec->outlier);
+    ticket->outlier.detector = outliers_detector(pipeline->outliers, &kernel->spec->outlier);
     if (query->launch->replayed) {
-        answer = gate_of_node(pipeline->gate, kernel->spec, &kernel->recipe, query->launch,
-                              ticket->drawn);
+        ticket->gate = gate_of_node(pipeline->gate, kernel->spec, &kernel->recipe, query->launch,
+                                    ticket->drawn);
     } else {
-        answer = gate_decide(pipeline->gate, kernel->spec, &kernel->recipe, query->launch,
-                             ticket->detector == OUTLIER_OFF);
+        ticket->gate = gate_decide(pipeline->gate, kernel->spec, &kernel->recipe, query->launch,
+                                   ticket->outlier.detector == OUTLIER_OFF);
     }
     if (UNUSUAL(pipeline_has_state(kernel->spec)))
-        pipeline_decide_state(pipeline, query->launch, &answer, ticket);
-    ticket->gate = answer.result;
-    ticket->turn = answer.turn;
-    ticket->note = answer.note;
-    ticket->account.use = answer.use;
-    ticket->signature = answer.signature;
-    return answer.skip;
+        pipeline_decide_state(pipeline, query->launch, ticket);
+    ticket->account.use = ticket->gate.use;
+    return ticket->gate.skip;
 }
 
 /* ---- what the back end passes over from now on ---- */
@@ -153,6 +148,6 @@ void gates_note_passed(const struct pipeline *pipeline, const struct ticket *tic
         return;
     else if (!atomic_load_explicit(&kernel->tallies, memory_order_relaxed))
         find_gate_tallies(pipeline, kernel);
-    else if (ticket->detector == OUTLIER_OFF)
+    else if (ticket->outlier.detector == OUTLIER_OFF)
         note_idle(pipeline, kernel);
 }

@@ -80,9 +80,9 @@ enum skip gates_extents(const struct gate_query *query)
 enum skip gates_inputs(const struct gate_query *query)
 {
     struct ticket *ticket = query->ticket;
-    if (ticket->gate != GATE_OUTLIER ||
-        outlier_plan_make(&ticket->side->outlier, &ticket->spec->outlier, ticket->detector,
-                          ticket->index, &ticket->binding, &ticket->outlier))
+    if (ticket->gate.result != GATE_OUTLIER ||
+        outlier_plan_make(&ticket->side->outlier, &ticket->spec->outlier, &ticket->binding,
+                          &ticket->outlier))
         return SKIP_NONE;
     gates_blind(ticket);
     return ticket->otherwise;

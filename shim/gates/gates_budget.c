@@ -33,8 +33,8 @@ static bool can_probe(struct pipeline *pipeline, struct ticket *ticket)
 static int64_t wait_for_probe(struct pipeline *pipeline, struct ticket *ticket,
                               const struct budget *probes)
 {
-    if (ticket->detector == OUTLIER_OFF || (ticket->note && ticket->note->blind) ||
-        !can_probe(pipeline, ticket))
+    if (ticket->outlier.detector == OUTLIER_OFF ||
+        (ticket->gate.note && ticket->gate.note->blind) || !can_probe(pipeline, ticket))
         return NEVER;
     int64_t wait = budget_wait(probes, NULL, ticket->began);
     int64_t end = budget_wait_end(ticket->account.budget, ticket->began);
@@ -66,23 +66,23 @@ static uint64_t varied(uint64_t launches, uint64_t number)
  */
 static void pass_over(const struct ticket *ticket, int64_t probe)
 {
-    if (!ticket->note)
+    if (!ticket->gate.note)
         return;
-    uint64_t drawn = gate_until_draw(ticket->note), paid = launches_in(ticket, ticket->wait);
+    uint64_t drawn = gate_until_draw(ticket->gate.note), paid = launches_in(ticket, ticket->wait);
     if (probe == NEVER && drawn >= paid) {
-        gate_pause(ticket->note, drawn, SKIP_NOT_SAMPLED);
+        gate_pause(ticket->gate.note, drawn, SKIP_NOT_SAMPLED);
         return;
     }
     uint64_t checked = drawn > paid ? drawn : paid, probed = launches_in(ticket, probe);
-    gate_pause(ticket->note, varied(probed < checked ? probed : checked, ticket->note->number),
-               SKIP_BUDGET);
+    gate_pause(ticket->gate.note,
+               varied(probed < checked ? probed : checked, ticket->gate.note->number), SKIP_BUDGET);
 }
 
 void gates_blind(struct ticket *ticket)
 {
     ticket->blind = true;
-    if (ticket->note)
-        ticket->note->blind = true;
+    if (ticket->gate.note)
+        ticket->gate.note->blind = true;
 }
 
 /* The random gate yields to the budget; the first launches of a signature do not, but are charged.
@@ -95,11 +95,11 @@ enum skip gates_budget(const struct gate_query *query)
     ticket->account.budget = own ? &kernel->budget : &ticket->side->budget;
     ticket->otherwise = SKIP_NONE;
     paying_passed(ticket);
-    ticket->rate = ticket->note ? gate_rate(ticket->note, ticket->began) : 0;
-    if (ticket->gate == GATE_FIRST)
+    ticket->rate = ticket->gate.note ? gate_rate(ticket->gate.note, ticket->began) : 0;
+    if (ticket->gate.result == GATE_FIRST)
         return SKIP_NONE;
     ticket->wait = budget_wait(ticket->account.budget, ticket->account.use, ticket->began);
-    if (ticket->gate != GATE_RANDOM)
+    if (ticket->gate.result != GATE_RANDOM)
         ticket->otherwise = SKIP_NOT_SAMPLED;
     else if (ticket->wait)
         ticket->otherwise = SKIP_BUDGET;
@@ -124,11 +124,11 @@ enum skip gates_outlier(const struct gate_query *query)
     if (probe != NEVER)
         ticket->account.probes = probes;
     if (!probe) {
-        ticket->index = outliers_index(pipeline->outliers, ticket->signature, ticket->detector,
-                                       spec->outlier.inputs);
-        if (ticket->index == OUTLIERS_BUSY)
+        ticket->outlier.index = outliers_index(pipeline->outliers, ticket->gate.signature,
+                                               ticket->outlier.detector, spec->outlier.inputs);
+        if (ticket->outlier.index == OUTLIERS_BUSY)
             return ticket->otherwise;
-        if (ticket->index < 0) { /* no statistics to hold it against */
+        if (ticket->outlier.index < 0) { /* no statistics to hold it against */
             probe = NEVER;
             gates_blind(ticket);
         }
@@ -138,6 +138,6 @@ enum skip gates_outlier(const struct gate_query *query)
         return probe == NEVER ? ticket->otherwise : SKIP_BUDGET;
     }
     ticket->outlier.epoch = outliers_epoch(pipeline->outliers);
-    ticket->gate = GATE_OUTLIER;
+    ticket->gate.result = GATE_OUTLIER;
     return SKIP_NONE;
 }

@@ -26,7 +26,7 @@ static enum skip request_side(const struct gate_query *query)
     struct ticket *ticket = query->ticket;
     enum skip skip = gates_captures(query->launch, query->why);
     if (skip)
-        return skip == SKIP_CAPTURED && ticket->gate == GATE_NO ? SKIP_NOT_SAMPLED : skip;
+        return skip == SKIP_CAPTURED && ticket->gate.result == GATE_NO ? SKIP_NOT_SAMPLED : skip;
     if (side_request(ticket->side))
         collector_wake(query->pipeline->collector);
     bool ready = side_wait_ready(ticket->side, query->pipeline->ready_wait_ms);
@@ -75,5 +75,5 @@ enum skip gates_capture(const struct gate_query *query)
 {
     const struct ticket *ticket = query->ticket;
     enum skip skip = gates_captures(query->launch, query->why);
-    return skip == SKIP_CAPTURED && ticket->gate == GATE_OUTLIER ? ticket->otherwise : skip;
+    return skip == SKIP_CAPTURED && ticket->gate.result == GATE_OUTLIER ? ticket->otherwise : skip;
 }

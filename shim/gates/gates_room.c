@@ -15,7 +15,7 @@ static enum skip too_large(const struct ticket *ticket, struct error *why)
 {
     error_set(
         why, STATUS_FULL, "a snapshot of %llu bytes does not fit CUVET_MEMORY (%llu bytes for one)",
-        (unsigned long long)ticket->plan.bytes, (unsigned long long)ticket->side->arena_bytes);
+        (unsigned long long)ticket->plan.bytes, (unsigned long long)ticket->side->arena.bytes);
     return SKIP_TOO_LARGE;
 }
 
@@ -34,8 +34,8 @@ static enum skip lay_out_arrays(const struct pipeline *pipeline, struct ticket *
     bool whole = spec->deterministic || spec->contract || spec->plan->state;
     uint64_t usual = whole ? 0 : pipeline->subset;
     uint64_t subset = spec->subset >= 0 ? (uint64_t)spec->subset : usual;
-    uint64_t arena = ticket->side->arena_bytes, part = ticket->side->memory / WHOLE_PART;
-    uint64_t bytes = ticket->plan.bytes, aim = ticket->gate == GATE_RANDOM ? subset : part;
+    uint64_t arena = ticket->side->arena.bytes, part = ticket->side->arena.memory / WHOLE_PART;
+    uint64_t bytes = ticket->plan.bytes, aim = ticket->gate.result == GATE_RANDOM ? subset : part;
     if (bytes > arena && aim > part)
         aim = part;
     if (!subset || bytes <= aim)
@@ -62,10 +62,10 @@ static void plan_projection(const struct pipeline *pipeline, struct ticket *tick
     const struct kernel_spec *spec = ticket->kernel->spec;
     double share = spec->freivalds >= 0 ? spec->freivalds : pipeline->freivalds;
     ticket->projection.wanted = false;
-    if (!spec->plan->formals->has_product || share <= 0 || ticket->gate == GATE_OUTLIER)
+    if (!spec->plan->formals->has_product || share <= 0 || ticket->gate.result == GATE_OUTLIER)
         return;
     uint64_t seed = gate_seed_of(pipeline->gate, ticket->kernel->key, ticket->number);
-    if (ticket->gate == GATE_FIRST || (double)(seed >> 11) * 0x1p-53 < share)
+    if (ticket->gate.result == GATE_FIRST || (double)(seed >> 11) * 0x1p-53 < share)
         project_plan_make(&ticket->projection, &ticket->binding, spec->plan->formals, &ticket->plan,
                           ~seed);
 }
@@ -83,7 +83,7 @@ enum skip gates_snapshot(const struct gate_query *query)
     if (!skip)
         skip = pipeline_guards(pipeline, ticket, why);
     if (!skip)
-        project_take_room(&ticket->projection, &ticket->plan, ticket->side->arena_bytes);
+        project_take_room(&ticket->projection, &ticket->plan, ticket->side->arena.bytes);
     return skip;
 }
 
@@ -91,13 +91,13 @@ enum skip gates_snapshot(const struct gate_query *query)
 static bool may_take_room(const struct ticket *ticket, uint64_t bytes)
 {
     struct side *side = ticket->side;
-    if (!refused_any(&side->refused) || ticket->gate == GATE_OUTLIER)
+    if (!refused_any(&side->arena.refused) || ticket->gate.result == GATE_OUTLIER)
         return true;
-    if (snapshot_may_be_short(&ticket->plan, ticket->gate, bytes) &&
-        reserve_has(side->reserve, bytes))
+    if (snapshot_may_be_short(&ticket->plan, ticket->gate.result, bytes) &&
+        reserve_has(side->arena.reserve, bytes))
         return true;
     const struct refused_ring ring = side_ring(side);
-    return refused_admits(&side->refused, &ring, ticket->signature, bytes, clock_ns());
+    return refused_admits(&side->arena.refused, &ring, ticket->gate.signature, bytes, clock_ns());
 }
 
 enum skip gates_room(const struct gate_query *query)
@@ -105,24 +105,23 @@ enum skip gates_room(const struct gate_query *query)
     struct ticket *ticket = query->ticket;
     struct side *side = ticket->side;
     uint64_t bytes = (ticket->plan.bytes + 255) / 256 * 256;
-    if (bytes > side->arena_bytes)
+    if (bytes > side->arena.bytes)
         return too_large(ticket, query->why);
     if (!may_take_room(ticket, bytes))
         return SKIP_ARENA_FULL;
-    int slot = slots_claim(side->free_slots);
+    int slot = slots_claim(side->slot.free);
     if (slot < 0)
         return SKIP_QUEUE_FULL;
-    if (ticket->gate == GATE_OUTLIER && (uint32_t)slot >= side->outlier.probes) {
-        slots_release(side->free_slots, slot); /* the lowest free one, so more are under way */
+    if (ticket->gate.result == GATE_OUTLIER && (uint32_t)slot >= side->outlier.probes) {
+        slots_release(side->slot.free, slot); /* the lowest free one, so more are under way */
         return SKIP_QUEUE_FULL;
     }
-    ticket->check = &side->check[slot];
+    ticket->check = &side->slot.check[slot];
     ticket->check->slot = (uint32_t)slot;
-    ticket->check->arena_bytes = bytes;
-    ticket->check->begin = ticket->check->end = 0;
-    ticket->check->reserved = false;
-    ticket->check->signature = ticket->signature;
-    side_note_unsealed(side, ticket->check, ticket->gate == GATE_OUTLIER ? 0 : bytes);
+    ticket->check->room.bytes = bytes;
+    ticket->check->room.begin = ticket->check->room.end = 0;
+    ticket->check->room.reserved = false;
+    side_note_unsealed(side, ticket->check, ticket->gate.result == GATE_OUTLIER ? 0 : bytes);
     atomic_fetch_add(&side->pending, 1);
     return SKIP_NONE;
 }

@@ -21,7 +21,7 @@ void paying_waited(const struct pipeline *pipeline, struct ticket *ticket)
 
 void paying_passed(const struct ticket *ticket)
 {
-    const struct gate_note *note = ticket->note;
+    const struct gate_note *note = ticket->gate.note;
     if (note && note->paused)
         ledger_add(ticket->account.budget, ticket->began,
                    (int64_t)note->paused *
@@ -33,7 +33,7 @@ void paying_passed(const struct ticket *ticket)
 /* Whether an outlier probe that was enqueued has run, by `mark`, its sequence and slot. */
 static bool has_run(const struct side *side, uint64_t mark)
 {
-    const struct snapshot_seal *seal = &side->seal[mark & ((1 << PROBE_BITS) - 1)];
+    const struct snapshot_seal *seal = &side->slot.seal[mark & ((1 << PROBE_BITS) - 1)];
     return __atomic_load_n(&seal->sequence, __ATOMIC_RELAXED) >= mark >> PROBE_BITS ||
            __atomic_load_n(&seal->ordinary, __ATOMIC_RELAXED) >> SEAL_TIME_BITS >= mark >>
                PROBE_BITS;
@@ -43,19 +43,19 @@ static bool has_run(const struct side *side, uint64_t mark)
  * nothing. A probe that has not run yet does not show it: it takes some microseconds to start. */
 static bool collector_is_behind(const struct side *side, int64_t now)
 {
-    uint64_t mark = atomic_load_explicit(&side->mark, memory_order_acquire);
+    uint64_t mark = atomic_load_explicit(&side->mark.probe, memory_order_acquire);
     return mark && !has_run(side, mark) &&
-           now - atomic_load_explicit(&side->marked, memory_order_relaxed) > BEHIND_NS;
+           now - atomic_load_explicit(&side->mark.at, memory_order_relaxed) > BEHIND_NS;
 }
 
 /* This probe becomes the mark, once the one before has run. */
 static void mark_probe(struct side *side, const struct check *check, int64_t now)
 {
-    uint64_t mark = atomic_load_explicit(&side->mark, memory_order_relaxed);
+    uint64_t mark = atomic_load_explicit(&side->mark.probe, memory_order_relaxed);
     if (mark && !has_run(side, mark))
         return;
-    atomic_store_explicit(&side->marked, now, memory_order_relaxed);
-    atomic_store_explicit(&side->mark, check->sequence << PROBE_BITS | check->slot,
+    atomic_store_explicit(&side->mark.at, now, memory_order_relaxed);
+    atomic_store_explicit(&side->mark.probe, check->sequence << PROBE_BITS | check->slot,
                           memory_order_release);
 }
 
@@ -68,13 +68,13 @@ static void begin_check(struct ticket *ticket, int64_t now, int64_t cost)
     struct check *check = ticket->check;
     check->cost = (struct check_cost){.thread = (uint64_t)cost};
     check->account = ticket->account;
-    if (ticket->gate != GATE_RANDOM)
+    if (ticket->gate.result != GATE_RANDOM)
         check->account.use = NULL;
-    if (ticket->gate == GATE_OUTLIER)
+    if (ticket->gate.result == GATE_OUTLIER)
         ledger_begin_probe(&check->account, ticket->kernel, now,
                            collector_is_behind(ticket->side, now) ? 0 : cost);
     else
-        ledger_begin_check(&check->account, ticket->kernel, check->arena_bytes, now, cost);
+        ledger_begin_check(&check->account, ticket->kernel, check->room.bytes, now, cost);
 }
 
 void paying_begins(const struct pipeline *pipeline, const struct launch *launch,
@@ -114,7 +114,8 @@ void paying_thread(struct ticket *ticket, int64_t time)
 {
     struct check_cost *cost = &ticket->check->cost;
     int64_t now = clock_ns();
-    bool behind = collector_is_behind(ticket->side, now), is_probe = ticket->gate == GATE_OUTLIER;
+    bool behind = collector_is_behind(ticket->side, now),
+         is_probe = ticket->gate.result == GATE_OUTLIER;
     cost->thread += (uint64_t)time;
     if (behind && is_probe)
         cost->thread = 0;

@@ -358,8 +358,8 @@ static enum skip arm_copies(struct twin_place *place, struct pipeline *pipeline,
     place->part = TWIN_AFTER;
     if (!ticket->torn && !enqueue_behind(launch, ticket, why))
         return SKIP_NONE;
-    if (ticket->check->reserved)
-        reserve_shut(ticket->side->reserve);
+    if (ticket->check->room.reserved)
+        reserve_shut(ticket->side->arena.reserve);
     side_release(ticket->side, ticket->check);
     return place->lacked ? SKIP_GRAPH : SKIP_DRIVER;
 }
@@ -414,7 +414,7 @@ static enum skip arm_subject(struct graph *graph, struct graph_subject *subject,
         ledger_skip(sink, subject->kernel->spec, skip);
         return skip;
     }
-    if (ticket->gate != GATE_OUTLIER)
+    if (ticket->gate.result != GATE_OUTLIER)
         note_checked(graph, subject, pipeline, replay);
     graph->armed[graph->armed_count++] = (struct graph_armed){ticket->side, ticket->check};
     return SKIP_NONE;
@@ -474,9 +474,9 @@ static void end_armed(struct pipeline *pipeline, struct side *side, struct check
 {
     const struct sink *sink = pipeline->sink;
     paying_back(pipeline, check);
-    gate_return(check->turn);
-    if (check->reserved)
-        reserve_shut(side->reserve);
+    gate_return(check->gate.turn);
+    if (check->room.reserved)
+        reserve_shut(side->arena.reserve);
     side_release(side, check);
     ledger_skip(sink, check->kernel->spec, SKIP_LAUNCH_FAILED);
 }
@@ -490,7 +490,7 @@ void replay_launched(struct graph *graph, struct pipeline *pipeline, CUresult re
             end_armed(pipeline, side, check);
             continue;
         }
-        check->moment = images_moment(pipeline->images);
+        check->module.moment = images_moment(pipeline->images);
         side_submit(side, check, CHECK_SUBMITTED);
     }
     if (graph->armed_count)

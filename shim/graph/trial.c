@@ -61,7 +61,7 @@ static void describe_trial(CUDA_KERNEL_NODE_PARAMS_v2 *node, struct snapshot_hea
         .base = at,
         .seals = 1,
     };
-    *node = (CUDA_KERNEL_NODE_PARAMS_v2){.func = side->snapshot_few,
+    *node = (CUDA_KERNEL_NODE_PARAMS_v2){.func = side->kernel.snapshot_few,
                                          .gridDimX = 1,
                                          .gridDimY = 1,
                                          .gridDimZ = 1,
@@ -122,7 +122,7 @@ static enum status arm(struct trial_graph *made, const struct side *side, struct
     void *params[] = {&call};
     memset(&call, 0, sizeof(call));
     describe_trial(&node, &call.header, side, 0, 2);
-    node.func = side->snapshot;
+    node.func = side->kernel.snapshot;
     node.kernelParams = params;
     if (cuda_check(err, cuda.cuGraphExecKernelNodeSetParams_v2(made->exec, made->seal[0], &node),
                    "cuGraphExecKernelNodeSetParams"))

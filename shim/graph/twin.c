@@ -15,7 +15,7 @@ static enum status add_node(CUgraph level, const struct side *side, const CUgrap
 {
     struct snapshot_call_few nothing;
     void *params[] = {&nothing};
-    CUDA_KERNEL_NODE_PARAMS_v2 node = {.func = side->snapshot_few,
+    CUDA_KERNEL_NODE_PARAMS_v2 node = {.func = side->kernel.snapshot_few,
                                        .gridDimX = 1,
                                        .gridDimY = 1,
                                        .gridDimZ = 1,

@@ -51,7 +51,7 @@ static double seconds_since(const struct timespec *then)
 
 static void note_progress(struct side *side)
 {
-    clock_gettime(CLOCK_MONOTONIC, &side->last_progress);
+    clock_gettime(CLOCK_MONOTONIC, &side->round.last_progress);
 }
 
 static bool make_current(struct collector *collector, struct side *side)
@@ -72,7 +72,7 @@ static bool make_current(struct collector *collector, struct side *side)
 static void skip_all(struct collector *collector, struct side *side, enum skip skip)
 {
     for (int slot; (slot = side_next_submitted(side, 0)) >= 0;)
-        ending_skip(&collector->ending, side, &side->check[slot], skip);
+        ending_skip(&collector->ending, side, &side->slot.check[slot], skip);
     for (int i = 0; i < SIDE_BATCHES; i++) {
         for (int j = 0; j < REF_BATCH; j++)
             side->batch[i].lane[j].check = NULL;
@@ -117,28 +117,30 @@ static void end_unchecked(struct collector *collector, struct side *side, struct
                           bool failed)
 {
     if (!failed)
-        gate_return(check->turn);
-    if (!failed && !check->ordinary && !check->reserved && check->gate != GATE_OUTLIER)
-        refused_add(&side->refused, check->signature, check->arena_bytes);
+        gate_return(check->gate.turn);
+    if (!failed && !check->seal.ordinary && !check->room.reserved &&
+        check->gate.result != GATE_OUTLIER)
+        refused_add(&side->arena.refused, check->gate.signature, check->room.bytes);
     ending_skip(&collector->ending, side, check,
-                failed            ? SKIP_LAUNCH_FAILED
-                : check->ordinary ? SKIP_ORDINARY
-                                  : SKIP_ARENA_FULL);
+                failed                 ? SKIP_LAUNCH_FAILED
+                : check->seal.ordinary ? SKIP_ORDINARY
+                                       : SKIP_ARENA_FULL);
 }
 
 /* Calls `visit` for each submitted check once, from next_slot on. */
 static void each_submitted(struct collector *collector, struct side *side,
                            void (*visit)(struct collector *, struct side *, struct check *))
 {
-    uint32_t left = side->slots, from = side->next_slot;
+    uint32_t left = side->slot.count, from = side->round.next_slot;
     while (left) {
         int slot = side_next_submitted(side, from);
-        uint32_t step = slot < 0 ? left : ((uint32_t)slot + side->slots - from) % side->slots + 1;
+        uint32_t step =
+            slot < 0 ? left : ((uint32_t)slot + side->slot.count - from) % side->slot.count + 1;
         if (slot < 0 || step > left)
             break; /* none, or once round */
         left -= step;
-        from = ((uint32_t)slot + 1) % side->slots;
-        visit(collector, side, &side->check[slot]);
+        from = ((uint32_t)slot + 1) % side->slot.count;
+        visit(collector, side, &side->slot.check[slot]);
     }
 }
 
@@ -147,11 +149,11 @@ static void end_if_unchecked(struct collector *collector, struct side *side, str
     if (check->started || !seal_seen(side, check))
         return;
     bool failed = atomic_load_explicit(&check->state, memory_order_relaxed) == CHECK_ABANDONED;
-    if (check->arena && !check->reserved)
-        refused_served(&side->refused, check->signature);
-    if (failed || !check->arena) {
+    if (check->room.at && !check->room.reserved)
+        refused_served(&side->arena.refused, check->gate.signature);
+    if (failed || !check->room.at) {
         end_unchecked(collector, side, check, failed);
-        side->ended++;
+        side->round.ended++;
     }
 }
 
@@ -159,9 +161,9 @@ static void end_if_unchecked(struct collector *collector, struct side *side, str
  * their slots while the lanes are busy. True when there was any. */
 static bool end_unchecked_ones(struct collector *collector, struct side *side)
 {
-    side->ended = 0;
+    side->round.ended = 0;
     each_submitted(collector, side, end_if_unchecked);
-    return side->ended > 0;
+    return side->round.ended > 0;
 }
 
 static void skip_for_driver(struct collector *collector, struct side *side, struct check *check,
@@ -176,7 +178,7 @@ static enum skip read_sealed_values(struct check *check, struct error *why)
 {
     if (check->reference || !check->binding.values)
         return SKIP_NONE;
-    return binding_read(check_spec(check), check->value, &check->binding, why);
+    return binding_read(check_spec(check), check->seal.value, &check->binding, why);
 }
 
 enum { MOST_RETRIES = 16 };
@@ -192,7 +194,7 @@ static void end_missed(struct collector *collector, struct side *side, struct ch
     if (skip != SKIP_NEW_MEMORY)
         ending_warn(&collector->ending, check, skip, err.text);
     else if (again && check->kernel->new_memory_retries++ < MOST_RETRIES)
-        gate_return(check->turn);
+        gate_return(check->gate.turn);
     ending_skip(&collector->ending, side, check, skip);
 }
 
@@ -200,9 +202,9 @@ static void end_missed(struct collector *collector, struct side *side, struct ch
 static void add_if_waiting(struct collector *collector, struct side *side, struct check *check)
 {
     struct error err = {{0}};
-    if (!check->seal_read || check->started)
+    if (!check->seal.read || check->started)
         return;
-    if (check->missed) {
+    if (check->seal.missed) {
         end_missed(collector, side, check);
         return;
     }
@@ -222,10 +224,12 @@ static void add_if_waiting(struct collector *collector, struct side *side, struc
  * frees. */
 static bool must_not_wait(struct collector *collector, const struct side *side)
 {
-    return atomic_load(&collector->drains) > 0 || collector->waiting.checks >= side->slots / 4 ||
-           atomic_load(&side->pending) >= side->slots / 4 * 3 || refused_any(&side->refused) ||
-           atomic_load(&side->newest) - *side->tail >= side->arena_bytes / 4 ||
-           reserve_is_short(side->reserve);
+    const struct side_arena *arena = &side->arena;
+    uint32_t quarter = side->slot.count / 4;
+    return atomic_load(&collector->drains) > 0 || collector->waiting.checks >= quarter ||
+           atomic_load(&side->pending) >= quarter * 3 || refused_any(&arena->refused) ||
+           atomic_load(&arena->newest) - *arena->tail >= arena->bytes / 4 ||
+           reserve_is_short(arena->reserve);
 }
 
 /* Starts checks whose copies are complete, where their time has come. True when there were any. */
@@ -240,7 +244,7 @@ static bool start_batch(struct collector *collector, struct side *side, struct b
         waiting_due(&collector->waiting, clock_ns(), must_not_wait(collector, side));
     if (!group)
         return false;
-    side->next_slot = (group->check[0]->slot + 1) % side->slots;
+    side->round.next_slot = (group->check[0]->slot + 1) % side->slot.count;
     if (replay_start(side, batch, group->check, group->count, &err)) {
         for (int i = 0; i < group->count; i++)
             skip_for_driver(collector, side, group->check[i], &err);
@@ -265,7 +269,7 @@ static bool step_batch(struct collector *collector, struct side *side, struct ba
 static void check_context(struct collector *collector, struct side *side)
 {
     CUresult result;
-    if (seconds_since(&side->last_progress) < STALL_S)
+    if (seconds_since(&side->round.last_progress) < STALL_S)
         return;
     note_progress(side);
     result = cuda.cuStreamQuery(side->stream);
@@ -341,8 +345,8 @@ static bool step_side(struct collector *collector, struct side *side, bool *move
     if (!pending)
         return false;
     bool ended = end_unchecked_ones(collector, side), progress = false;
-    if (side->refused.waiting || side->refused.since)
-        refused_step(&side->refused, clock_ns());
+    if (side->arena.refused.waiting || side->arena.refused.since)
+        refused_step(&side->arena.refused, clock_ns());
     for (int i = 0; i < SIDE_BATCHES && atomic_load(&side->state) == SIDE_READY; i++)
         progress |= step_batch(collector, side, &side->batch[i]);
     if (progress || ended)
@@ -350,7 +354,7 @@ static bool step_side(struct collector *collector, struct side *side, bool *move
     else
         check_context(collector, side);
     /* Probes that selected nothing need no early step while there are slots. */
-    uint32_t room = side->outlier.probes ? side->outlier.probes : side->slots;
+    uint32_t room = side->outlier.probes ? side->outlier.probes : side->slot.count;
     *moved |= progress || (ended && atomic_load(&side->pending) >= room / 4);
     return true;
 }

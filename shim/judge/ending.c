@@ -16,14 +16,14 @@
 
 static void settle_check(struct ending *ending, struct check *check)
 {
-    ledger_settle(ending->sink, &check->account, check->kernel, check->arena_bytes, clock_ns(),
+    ledger_settle(ending->sink, &check->account, check->kernel, check->room.bytes, clock_ns(),
                   &check->cost);
 }
 
 /* The arena's range is returned first: afterwards the slot may be another's. */
 static void release_check(struct side *side, struct check *check)
 {
-    if (check->begin < check->end)
+    if (check->room.begin < check->room.end)
         side_reclaim(side, check);
     side_release(side, check);
 }
@@ -52,18 +52,18 @@ static struct check_report describe_check(const struct side *side, const struct 
         .spec = check_spec(check),
         .binding = &check->binding,
         .numbers = lane->numbers,
-        .gate = gate_text(check->gate),
-        .outlier = check->outlier,
+        .gate = gate_text(check->gate.result),
+        .outlier = check->probe.found,
         .launch = check->launch,
         .device = side->device,
-        .shared_bytes = check->shared_bytes,
+        .shared_bytes = check->how.shared_bytes,
         .cooperative = check->cooperative,
     };
     report.place = check->place;
     report.range = check->range;
     memcpy(report.cluster, check->cluster, sizeof(report.cluster));
-    memcpy(report.grid, check->grid, sizeof(report.grid));
-    memcpy(report.block, check->block, sizeof(report.block));
+    memcpy(report.grid, check->how.grid, sizeof(report.grid));
+    memcpy(report.block, check->how.block, sizeof(report.block));
     return report;
 }
 
@@ -92,16 +92,16 @@ static void hand_out_report(struct ending *ending, struct side *side, struct lan
         .has_reference = replay_has_reference,
         .read_reference = replay_read_reference,
         .layout = &check->kernel->layout,
-        .params = check->params,
-        .params_bytes = check->params_bytes,
+        .params = check->params.packed,
+        .params_bytes = check->params.bytes,
     };
     const struct image *image = NULL;
     struct param_pointer pointer[PARAM_POINTERS];
     char path[PATH_MAX];
     if (report->verdict == VERDICT_MISMATCH) {
         source.machine = report_machine_of(side->device, side->multiprocessors);
-        struct image_query query = {check->kernel->symbol, side->context, check->home,
-                                    check->moment, (unsigned)source.machine.sm};
+        struct image_query query = {check->kernel->symbol, side->context, check->module.home,
+                                    check->module.moment, (unsigned)source.machine.sm};
         image = images_hold(ending->images, &query, &source.no_image);
         source.image = image_data(image, &source.image_bytes);
         name_vendor(&source, image, check->kernel->symbol, path);
@@ -110,10 +110,10 @@ static void hand_out_report(struct ending *ending, struct side *side, struct lan
         replay.arch = query.arch;
         source.variables = source.image ? replay_read_variables : NULL;
         source.pointer = pointer;
-        source.pointers = param_pointers_find(&check->kernel->layout, check->params,
-                                              check->params_bytes, pointer);
+        source.pointers = param_pointers_find(&check->kernel->layout, check->params.packed,
+                                              check->params.bytes, pointer);
     }
-    hardware_judge(ending->hardware, check->signature, report, &source);
+    hardware_judge(ending->hardware, check->gate.signature, report, &source);
     const struct sink *sink = ending->sink;
     sink->judged(sink->user, report, &source);
     module_variables_free(replay.variables);

@@ -80,7 +80,7 @@ static const char *begin_copy(struct side *side, const struct check *check, stru
         return linked;
     if (lookup->at + variable->bytes > MODULE_VARIABLES_BYTES)
         return too_long;
-    if (look_up_variable(&check->home, variable->name, &address, &bytes) ||
+    if (look_up_variable(&check->module.home, variable->name, &address, &bytes) ||
         bytes != variable->bytes)
         return not_found;
     if (is_managed(address))
@@ -95,7 +95,7 @@ static bool look_up(struct side *side, const struct check *check, struct lookup 
 {
     size_t at = 0;
     pthread_mutex_lock(&unloads.lock);
-    bool there = atomic_load(&unloads.count) == check->unloads;
+    bool there = atomic_load(&unloads.count) == check->module.unloads;
     for (size_t i = 0; there && i < count; i++) {
         lookup[i].at = at;
         lookup[i].why = begin_copy(side, check, &lookup[i]);

@@ -86,7 +86,8 @@ static void repitch(struct ref_tensor *tensor, const struct check *check, int in
 
 static const void *at(const struct check *check, int64_t offset)
 {
-    return offset == NOT_COPIED ? NULL : (const void *)(uintptr_t)(check->arena + (uint64_t)offset);
+    return offset == NOT_COPIED ? NULL
+                                : (const void *)(uintptr_t)(check->room.at + (uint64_t)offset);
 }
 
 /* The reference's view of the snapshot. */
@@ -120,7 +121,7 @@ static uint32_t most_blocks(const struct side_reference *reference)
 /* That the check takes where it is alone: fewer for a small one. */
 static uint32_t blocks_wanted(const struct check *check)
 {
-    uint64_t blocks = check->arena_bytes / BYTES_PER_BLOCK, most = most_blocks(check->reference);
+    uint64_t blocks = check->room.bytes / BYTES_PER_BLOCK, most = most_blocks(check->reference);
     if (blocks < FEWEST_BLOCKS)
         blocks = FEWEST_BLOCKS;
     return (uint32_t)(blocks < most ? blocks : most);
@@ -207,7 +208,7 @@ enum status replay_prepare(struct side *side, struct check *check, struct error 
  * for one more, which begins and ends as they all do. */
 static int piece_count(const struct check *check)
 {
-    uint64_t pieces = (check->arena_bytes + piece_bytes / 2) / piece_bytes;
+    uint64_t pieces = (check->room.bytes + piece_bytes / 2) / piece_bytes;
     return pieces > 1 && !check_spec(check)->lift ? (int)pieces : 1;
 }
 
@@ -241,10 +242,10 @@ enum status replay_start(struct side *side, struct batch *batch, struct check *c
     enum status status = STATUS_OK;
     uint64_t bytes = 0;
     for (int i = 0; i < count; i++)
-        bytes += checks[i]->arena_bytes;
+        bytes += checks[i]->room.bytes;
     for (int i = 0; !status && i < count; i++)
         status = begin_replay(side, &batch->lane[i], checks[i],
-                              bytes ? (double)checks[i]->arena_bytes / (double)bytes : 1, err);
+                              bytes ? (double)checks[i]->room.bytes / (double)bytes : 1, err);
     if (!status)
         status = launch_pieces(side, batch->lane, count, err);
     for (int i = 0; status && i < count; i++)
@@ -340,7 +341,7 @@ enum status replay_read_array(void *user, int index, int after, uint64_t offset,
     bool scalar_rows = array->stride[array->ndim - 1] != 1;
     uint64_t columns = (uint64_t)binding_seen(&source->check->binding, index, array->ndim - 1);
     uint64_t row_bytes = columns * element;
-    struct window window = {.base = source->check->arena + (uint64_t)place,
+    struct window window = {.base = source->check->room.at + (uint64_t)place,
                             .span = placement->bytes};
 
     while (size) {

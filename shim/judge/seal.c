@@ -12,9 +12,9 @@ static void read_decision(struct side *side, struct check *check)
     if (check->probe.centroid)
         outlier_collect(&side->outlier, &spec->outlier, check->probe.index, check->probe.epoch,
                         answer);
-    if (check->ordinary || answer->input >= OUTLIER_SPEC_INPUTS)
+    if (check->seal.ordinary || answer->input >= OUTLIER_SPEC_INPUTS)
         return;
-    check->outlier = (struct outlier_call_report){
+    check->probe.found = (struct outlier_call_report){
         .input = check->probe.input[answer->input],
         .statistic = outlier_feature_text(answer->feature),
         .score = (double)answer->score,
@@ -44,7 +44,7 @@ static uint64_t offset_of(uint64_t value, uint64_t tail)
 /* The words come in any order. */
 static bool read_copies(const struct side *side, struct check *check)
 {
-    const struct snapshot_seal *seal = &side->seal[check->slot];
+    const struct snapshot_seal *seal = &side->slot.seal[check->slot];
     uint64_t begin, end, started, stopped, missed;
     if (__atomic_load_n(&seal->sequence, __ATOMIC_ACQUIRE) != check->sequence ||
         !read_seal_word(&seal->begin, check, &begin) || !read_seal_word(&seal->end, check, &end) ||
@@ -53,50 +53,51 @@ static bool read_copies(const struct side *side, struct check *check)
         return false;
     check->cost.copy = (stopped - started) & SEAL_MASK; /* a probe that selects its launch is part
                                                          * of the copy */
-    check->missed = read_seal_word(&seal->missed, check, &missed);
-    memcpy(check->value, seal->value, sizeof check->value);
+    check->seal.missed = read_seal_word(&seal->missed, check, &missed);
+    memcpy(check->seal.value, seal->value, sizeof check->seal.value);
     if (begin == end)
         return true;
-    if (check->reserved) {
-        check->arena = side_reserved_at(side, check);
+    if (check->room.reserved) {
+        check->room.at = side_reserved_at(side, check);
         return true;
     }
-    check->begin = offset_of(begin, *side->tail);
-    check->end = offset_of(end, *side->tail);
-    check->arena = side->arena_base + ((check->end - check->arena_bytes) & (side->arena_lap - 1));
+    check->room.begin = offset_of(begin, *side->arena.tail);
+    check->room.end = offset_of(end, *side->arena.tail);
+    check->room.at =
+        side->arena.base + ((check->room.end - check->room.bytes) & (side->arena.lap - 1));
     return true;
 }
 
 static void note_reserved(struct side *side, const struct check *check)
 {
-    reserve_sealed(side->reserve, check->end);
-    if (!check->arena)
-        reserve_missed(side->reserve);
+    reserve_sealed(side->arena.reserve, check->room.end);
+    if (!check->room.at)
+        reserve_missed(side->arena.reserve);
 }
 
 bool seal_seen(struct side *side, struct check *check)
 {
-    if (check->seal_read)
+    if (check->seal.read)
         return true;
-    check->arena = 0;
-    if (!check->reserved)
-        check->begin = check->end = 0;
+    check->room.at = 0;
+    if (!check->room.reserved)
+        check->room.begin = check->room.end = 0;
     check->cost.copy = check->cost.probe = 0;
-    check->missed = false;
-    uint64_t ordinary = __atomic_load_n(&side->seal[check->slot].ordinary, __ATOMIC_ACQUIRE);
-    check->ordinary = ordinary >> SEAL_TIME_BITS == check->sequence;
-    if (!check->ordinary && !read_copies(side, check))
+    check->seal.missed = false;
+    uint64_t ordinary = __atomic_load_n(&side->slot.seal[check->slot].ordinary, __ATOMIC_ACQUIRE);
+    check->seal.ordinary = ordinary >> SEAL_TIME_BITS == check->sequence;
+    if (!check->seal.ordinary && !read_copies(side, check))
         return false;
-    if (check->ordinary)
+    if (check->seal.ordinary)
         check->cost.probe = ordinary & ((1u << SEAL_TIME_BITS) - 1);
-    if (check->gate == GATE_OUTLIER)
+    if (check->gate.result == GATE_OUTLIER)
         read_decision(side, check);
-    if (check->reserved)
+    if (check->room.reserved)
         note_reserved(side, check);
-    else if (check->end > atomic_load_explicit(&side->newest, memory_order_relaxed))
-        atomic_store_explicit(&side->newest, check->end, memory_order_relaxed);
+    else if (check->room.end > atomic_load_explicit(&side->arena.newest, memory_order_relaxed))
+        atomic_store_explicit(&side->arena.newest, check->room.end, memory_order_relaxed);
     side_note_sealed(side, check);
-    check->sealed = clock_ns();
-    check->seal_read = true;
+    check->seal.at = clock_ns();
+    check->seal.read = true;
     return true;
 }

@@ -9,7 +9,7 @@ void waiting_clear(struct waiting *waiting)
 
 static bool group_fits(const struct group *group, const struct check *check)
 {
-    return group->count < REF_BATCH && group->bytes + check->arena_bytes <= WAITING_BYTES;
+    return group->count < REF_BATCH && group->bytes + check->room.bytes <= WAITING_BYTES;
 }
 
 /* The group that the check fits into, or NULL. A group that it does not fit into is closed. */
@@ -55,11 +55,11 @@ void waiting_add(struct waiting *waiting, struct check *check, bool alone)
     }
     if (group->count == 0) {
         *group =
-            (struct group){.reference = check->reference, .since = check->sealed, .alone = alone};
+            (struct group){.reference = check->reference, .since = check->seal.at, .alone = alone};
     }
     group->check[group->count++] = check;
-    group->bytes += check->arena_bytes;
-    group->since = check->sealed < group->since ? check->sealed : group->since;
+    group->bytes += check->room.bytes;
+    group->since = check->seal.at < group->since ? check->seal.at : group->since;
     group->full = alone || group->count == REF_BATCH || group->bytes >= WAITING_BYTES;
 }
 

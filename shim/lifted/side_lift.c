@@ -33,16 +33,16 @@ struct side_lifts {
 
 void side_lifts_open(struct side *side)
 {
-    side->lifts = calloc(1, sizeof *side->lifts);
+    side->refs.lifts = calloc(1, sizeof *side->refs.lifts);
 }
 
 /* The place of a spec, which may be another's: then there is none for it. */
 static struct side_lift *side_lift_of(struct side *side, const struct kernel_spec *spec)
 {
     const struct kernel_spec *none = NULL;
-    if (!side->lifts)
+    if (!side->refs.lifts)
         return NULL;
-    struct side_lift *lift = &side->lifts->lift[spec->number % SIDE_LIFTS];
+    struct side_lift *lift = &side->refs.lifts->lift[spec->number % SIDE_LIFTS];
     if (atomic_load_explicit(&lift->spec, memory_order_acquire) == spec)
         return lift;
     return atomic_compare_exchange_strong(&lift->spec, &none, spec) || none == spec ? lift : NULL;
@@ -57,7 +57,7 @@ enum skip side_lift_request(struct side *side, const struct kernel_spec *spec, b
         return SKIP_NOT_COMPILED;
     int state = atomic_load_explicit(&lift->state, memory_order_acquire);
     if (state == NONE && atomic_compare_exchange_strong(&lift->state, &none, WANTED)) {
-        atomic_fetch_add(&side->lifts->requested, 1);
+        atomic_fetch_add(&side->refs.lifts->requested, 1);
         *wake = true;
     }
     return state == READY ? SKIP_NONE : SKIP_NOT_COMPILED;
@@ -96,7 +96,7 @@ enum skip side_lift_clip(struct binding *binding, struct error *why)
 
 bool side_lifts_due(const struct side *side)
 {
-    struct side_lifts *lifts = side->lifts;
+    struct side_lifts *lifts = side->refs.lifts;
     return lifts && atomic_load(&lifts->requested) != atomic_load(&lifts->settled);
 }
 
@@ -147,16 +147,16 @@ static void settle_lift(struct side *side, struct side_lift *lift)
         log_line(LOG_WARN, "%s: unchecked: its lifted PTX cannot be loaded on device %d: %s",
                  spec->label, side->device, err.text);
     atomic_store_explicit(&lift->state, status ? FAILED : READY, memory_order_release);
-    atomic_fetch_add(&side->lifts->settled, 1);
+    atomic_fetch_add(&side->refs.lifts->settled, 1);
 }
 
 void side_lifts_load(struct side *side)
 {
     unsigned i = 0;
-    while (i < SIDE_LIFTS && atomic_load(&side->lifts->lift[i].state) != WANTED)
+    while (i < SIDE_LIFTS && atomic_load(&side->refs.lifts->lift[i].state) != WANTED)
         i++;
     if (i < SIDE_LIFTS)
-        settle_lift(side, &side->lifts->lift[i]);
+        settle_lift(side, &side->refs.lifts->lift[i]);
 }
 
 const struct side_reference *side_lift_reference(struct side *side, const struct kernel_spec *spec)
@@ -189,7 +189,7 @@ struct blocks {
 /* The blocks of the check, by the entry's `first_block` and `last_block`. */
 static struct blocks blocks_of(const struct check *check)
 {
-    uint64_t grid = check->grid[0];
+    uint64_t grid = check->how.grid[0];
     if (!check->binding.picks)
         return (struct blocks){0, (uint32_t)grid};
     uint64_t window = (uint64_t)check->binding.pick[0].value;
@@ -201,9 +201,9 @@ static struct blocks blocks_of(const struct check *check)
 static void fill_lift_call(struct lift_call *out, const struct check *check,
                            const struct ref_call *call, const struct lane *lane, CUdeviceptr places)
 {
-    const uint32_t *grid = check->grid, *block = check->block;
+    const uint32_t *grid = check->how.grid, *block = check->how.block;
     struct blocks blocks = blocks_of(check);
-    *out = (struct lift_call){.shared_bytes = (check->shared_bytes + 15) / 16 * 16};
+    *out = (struct lift_call){.shared_bytes = (check->how.shared_bytes + 15) / 16 * 16};
     for (int i = 0; i < check->binding.tensors; i++)
         fill_array(&out->array[i], &check->binding, i, &call->tensor[i]);
     out->first_block = blocks.first;
@@ -225,11 +225,11 @@ static enum status find_places(struct side *side, const struct side_lift *lift,
                                const struct check *check, CUdeviceptr *out, struct error *err)
 {
     const struct lift *lifted = check_spec(check)->lift;
-    CUdeviceptr *places = &side->lifts->places;
+    CUdeviceptr *places = &side->refs.lifts->places;
     const size_t slots = LIFT_SLOTS * sizeof(struct lift_slot);
     *out = 0;
-    if (lift_shared(lifted, check->shared_bytes, false) <= (size_t)lift->shared ||
-        lift_cells(lifted, check->shared_bytes) > PLACES_BYTES - slots)
+    if (lift_shared(lifted, check->how.shared_bytes, false) <= (size_t)lift->shared ||
+        lift_cells(lifted, check->how.shared_bytes) > PLACES_BYTES - slots)
         return STATUS_OK;
     enum status status = STATUS_OK;
     if (!*places)
@@ -248,21 +248,21 @@ static enum status start_lift(struct side *side, const struct side_lift *lift,
 {
     const struct param_layout *layout = &check->kernel->layout;
     void *params[LAYOUT_MAX + 1];
-    size_t shared = lift_shared(check_spec(check)->lift, check->shared_bytes, apart);
-    if (!check->params_bytes || layout->count > LAYOUT_MAX || shared > (size_t)lift->shared)
+    size_t shared = lift_shared(check_spec(check)->lift, check->how.shared_bytes, apart);
+    if (!check->params.bytes || layout->count > LAYOUT_MAX || shared > (size_t)lift->shared)
         return error_set(err, STATUS_UNSUPPORTED,
                          "its lifted PTX cannot be launched: %zu bytes of shared memory where %d "
                          "are to be had, or too many parameters",
                          shared, lift->shared);
     for (unsigned i = 0; i < layout->count; i++)
-        params[i] = (void *)(uintptr_t)(check->params + layout->param[i].offset);
+        params[i] = (void *)(uintptr_t)(check->params.packed + layout->param[i].offset);
     params[layout->count] = &call;
-    return cuda_check(err,
-                      cuda.cuLaunchKernel(lift->reference.function, blocks_of(check).count,
-                                          check->grid[1], check->grid[2], check->block[0],
-                                          check->block[1], check->block[2], (unsigned)shared,
-                                          side->stream, params, NULL),
-                      "launching lifted PTX");
+    return cuda_check(
+        err,
+        cuda.cuLaunchKernel(lift->reference.function, blocks_of(check).count, check->how.grid[1],
+                            check->how.grid[2], check->how.block[0], check->how.block[1],
+                            check->how.block[2], (unsigned)shared, side->stream, params, NULL),
+        "launching lifted PTX");
 }
 
 enum status side_lift_launch(struct side *side, struct lane *lane, const struct check *check,

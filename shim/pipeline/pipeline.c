@@ -33,9 +33,9 @@ static void pack_params(struct side *side, struct check *check, const struct lau
     size_t bytes = param_layout_bytes(layout);
     uint8_t *large =
         bytes > CHECK_PARAMS && bytes <= CHECK_LARGE_PARAMS ? side_large_params(side, check) : NULL;
-    uint8_t *out = large ? large : check->few_params;
-    check->params = out;
-    check->params_bytes =
+    uint8_t *out = large ? large : check->params.few;
+    check->params.packed = out;
+    check->params.bytes =
         launch_pack(launch, layout, out, large ? CHECK_LARGE_PARAMS : CHECK_PARAMS);
 }
 
@@ -48,27 +48,27 @@ static void fill_ticket(struct ticket *ticket, const struct launch *launch)
     check->typed = ticket->spec;
     check->launch = ticket->number;
     check->executed = ticket->executed;
-    check->build = ticket->build;
     check->gate = ticket->gate;
-    check->turn = ticket->turn;
-    check->outlier.input = NULL;
-    check->seal_read = check->started = false;
+    check->probe.found.input = NULL;
+    check->seal.read = check->started = false;
     check->reference = NULL;
     check->projection.made = false;
-    check->home = launch->call ? (struct kernel_home){NULL, NULL} : kernels_home(launch->function);
-    check->unloads = module_unloads();
-    if (check->gate == GATE_OUTLIER) {
-        check->probe.index = ticket->index;
+    check->module.home =
+        launch->call ? (struct kernel_home){NULL, NULL} : kernels_home(launch->function);
+    check->module.unloads = module_unloads();
+    if (check->gate.result == GATE_OUTLIER) {
+        check->probe.index = ticket->outlier.index;
         check->probe.epoch = ticket->outlier.epoch;
-        check->probe.centroid = ticket->detector == OUTLIER_CENTROID;
+        check->probe.centroid = ticket->outlier.detector == OUTLIER_CENTROID;
         memcpy(check->probe.input, ticket->outlier.name, sizeof(check->probe.input));
     }
     pipeline_trace_range(check, launch);
-    check->moment_of_state = ticket->moment;
+    check->moment_of_state = ticket->state.moment;
     check->place = launch->replayed ? launch->replayed->place : (struct graph_place){0};
-    memcpy(check->grid, launch->grid, sizeof(check->grid));
-    memcpy(check->block, launch->block, sizeof(check->block));
-    check->shared_bytes = launch->shared_bytes;
+    memcpy(check->how.grid, launch->grid, sizeof(check->how.grid));
+    memcpy(check->how.block, launch->block, sizeof(check->how.block));
+    check->how.shared_bytes = launch->shared_bytes;
+    check->how.function = ticket->build;
     memcpy(check->cluster, launch->cluster, sizeof(check->cluster));
     check->cooperative = launch->cooperative;
     check->binding = ticket->binding;
@@ -80,7 +80,7 @@ static void fill_ticket(struct ticket *ticket, const struct launch *launch)
 static bool goes_before(const struct ticket *ticket)
 {
     return ticket->plan.has_before ||
-           (ticket->gate == GATE_OUTLIER && outlier_probes_before(&ticket->plan));
+           (ticket->gate.result == GATE_OUTLIER && outlier_probes_before(&ticket->plan));
 }
 
 /* Enqueues what has to be probed or copied before the launch overwrites it. *taken: some of that is
@@ -88,7 +88,7 @@ static bool goes_before(const struct ticket *ticket)
 static enum status enqueue_before(struct ticket *ticket, const struct launch *launch, bool *taken,
                                   struct error *why)
 {
-    bool probes = ticket->gate == GATE_OUTLIER && goes_before(ticket);
+    bool probes = ticket->gate.result == GATE_OUTLIER && goes_before(ticket);
     enum status status = STATUS_OK;
     *taken = false;
     if (probes)
@@ -103,7 +103,7 @@ static enum status enqueue_before(struct ticket *ticket, const struct launch *la
 enum status pipeline_enqueue_after(struct ticket *ticket, const struct launch *launch,
                                    struct error *why)
 {
-    if (ticket->gate == GATE_OUTLIER && !goes_before(ticket))
+    if (ticket->gate.result == GATE_OUTLIER && !goes_before(ticket))
         return outlier_enqueue(ticket->side, ticket->check, &ticket->plan, &ticket->outlier,
                                SNAPSHOT_AFTER, launch, why);
     return snapshot_after(ticket->side, ticket->check, &ticket->plan, launch, why);
@@ -282,7 +282,7 @@ static void hand_over(struct pipeline *pipeline, const struct launch *launch, st
     if (!pipeline_enqueue_after(ticket, launch, &why)) {
         int64_t enqueued = clock_ns();
         paying_thread(ticket, enqueued - began);
-        ticket->check->moment = images_moment(pipeline->images);
+        ticket->check->module.moment = images_moment(pipeline->images);
         side_submit(ticket->side, ticket->check, CHECK_SUBMITTED);
         collector_wake(pipeline->collector); /* the check is the collector's */
         paying_after(pipeline, ticket, clock_ns() - enqueued);

@@ -55,28 +55,25 @@ struct ticket {
     bool has_earlier;               /* `earlier`, far behind, holds something */
     struct side *side;
     struct check *check;
-    enum gate_result gate;
-    struct gate_turn *turn;
-    struct gate_note *note; /* gate_answer's */
-    uint64_t signature;     /* gate_answer's */
+    struct gate_answer gate;
     enum gate_result drawn; /* of a node of a graph: what its replay decided */
     enum skip otherwise; /* the bucket of the launch where the outlier gate cannot probe it; NONE:
                           * it is checked */
     double rate;         /* launches of the signature in each ns; 0: not known */
     int64_t wait;        /* ns until the budget allows its check */
-    enum outlier_detector detector;
-    int index;                 /* of the statistics that the outlier gate uses */
     struct account account;    /* that is charged for it; its budget NULL: it was not read */
     int64_t began;             /* clock_ns() when the pipeline began with it */
     uint64_t number, executed; /* as in struct check */
-    uint32_t build;            /* check.build */
+    uint32_t build;            /* which function of its symbol, kernels_build() */
     struct binding binding;
     struct snapshot_plan plan;
     struct outlier_plan outlier;
     struct project_plan projection;
     struct timing_pair timed; /* events around the launch */
-    struct state_moment moment;
-    bool follows, settles;  /* checked because the launch before it was; a gate picked it */
+    struct ticket_state {
+        struct state_moment moment;
+        bool follows, settles; /* checked because the launch before it was; a gate picked it */
+    } state;
     bool torn;              /* something went before the launch, and the driver refused the rest */
     bool blind;             /* the outlier gate cannot read its inputs; read of nodes alone */
     struct earlier earlier; /* what the thread launched before; all zero at first */

@@ -12,7 +12,7 @@ enum skip pipeline_guards(const struct pipeline *pipeline, struct ticket *ticket
     const struct binding_plan *plan = ticket->kernel->spec->plan;
     struct binding *binding = &ticket->binding;
     int64_t rows = 0;
-    if (!plan->state || binding->subset.dim || moment_is_shared(&ticket->moment))
+    if (!plan->state || binding->subset.dim || moment_is_shared(&ticket->state.moment))
         return SKIP_NONE;
     if (plan->state->rows && !expr_eval(plan->state->rows, binding->slot, &rows))
         rows = 0;
@@ -23,7 +23,7 @@ enum skip pipeline_guards(const struct pipeline *pipeline, struct ticket *ticket
         .live = live,
         .device = ticket->side->device,
     };
-    caches_draw(pipeline->caches, ticket->moment.cache, request.seed, GUARD_LIVE, live);
+    caches_draw(pipeline->caches, ticket->state.moment.cache, request.seed, GUARD_LIVE, live);
     guard_add(plan, binding, &request);
     return snapshot_plan_make(binding, &ticket->plan, why);
 }
@@ -31,13 +31,13 @@ enum skip pipeline_guards(const struct pipeline *pipeline, struct ticket *ticket
 /* No launch of the signature is passed over on account of this one. */
 static void clear_pause(struct ticket *ticket)
 {
-    struct gate_note *note = ticket->note;
+    struct gate_note *note = ticket->gate.note;
     if (note) {
         note->rest += note->left;
         note->paused -= note->left < note->paused ? note->left : note->paused;
         note->left = 0;
     }
-    ticket->note = NULL;
+    ticket->gate.note = NULL;
 }
 
 /* Whether the launch is checked because another one was. */
@@ -46,7 +46,7 @@ static bool take_moment(const struct pipeline *pipeline, const struct launch *la
 {
     const struct kernel_spec *spec = ticket->kernel->spec;
     bool state =
-        spec->plan->state && caches_launch(pipeline->caches, spec, launch, &ticket->moment);
+        spec->plan->state && caches_launch(pipeline->caches, spec, launch, &ticket->state.moment);
     bool pair = spec->contract && pairs_launch(pipeline->pairs, spec, launch, ticket->build);
     return state || pair;
 }
@@ -61,38 +61,37 @@ static bool settle_moment(const struct pipeline *pipeline, const struct ticket *
 }
 
 void pipeline_decide_state(const struct pipeline *pipeline, const struct launch *launch,
-                           struct gate_answer *answer, struct ticket *ticket)
+                           struct ticket *ticket)
 {
+    struct gate_answer *gate = &ticket->gate;
     const struct kernel_spec *spec = ticket->kernel->spec;
     if (spec->contract)
         ticket->build = launch->replayed ? launch->replayed->build
                                          : kernels_build(pipeline->kernels, launch->function);
     if (launch->replayed) { /* its replay decided that */
         if (spec->plan->state)
-            caches_node(pipeline->caches, spec, launch, &ticket->moment);
+            caches_node(pipeline->caches, spec, launch, &ticket->state.moment);
         return;
     }
-    ticket->follows = take_moment(pipeline, launch, ticket) && answer->result == GATE_NO;
-    if (ticket->follows) {
-        answer->result = GATE_FIRST;
-        answer->skip = SKIP_NONE;
+    ticket->state.follows = take_moment(pipeline, launch, ticket) && gate->result == GATE_NO;
+    if (ticket->state.follows) {
+        gate->result = GATE_FIRST;
+        gate->skip = SKIP_NONE;
     }
-    ticket->note = answer->note;
-    ticket->settles = answer->result != GATE_NO;
-    if (!ticket->settles && settle_moment(pipeline, ticket))
+    ticket->state.settles = gate->result != GATE_NO;
+    if (!ticket->state.settles && settle_moment(pipeline, ticket))
         clear_pause(ticket);
-    answer->note = ticket->note;
 }
 
 void pipeline_settle_state(const struct pipeline *pipeline, const struct launch *launch,
                            struct ticket *ticket, enum skip skip)
 {
     const struct kernel_spec *spec = ticket->kernel->spec;
-    if (!ticket->settles)
+    if (!ticket->state.settles)
         return;
-    bool picked = !skip && !ticket->follows && ticket->gate != GATE_OUTLIER;
+    bool picked = !skip && !ticket->state.follows && ticket->gate.result != GATE_OUTLIER;
     if (picked && spec->plan->state)
-        caches_picked(pipeline->caches, spec, &ticket->moment);
+        caches_picked(pipeline->caches, spec, &ticket->state.moment);
     if (picked && spec->contract && !launch->replayed)
         pairs_picked(pipeline->pairs, spec, launch, ticket->build);
     if (settle_moment(pipeline, ticket))

@@ -17,7 +17,7 @@ static inline bool pipeline_has_state(const struct kernel_spec *spec)
 /* The launch after a checked one of the same cache, or contract, is checked, whatever the gates
  * decide. */
 void pipeline_decide_state(const struct pipeline *pipeline, const struct launch *launch,
-                           struct gate_answer *answer, struct ticket *ticket);
+                           struct ticket *ticket);
 
 /* Behind what was decided of a launch that a gate picked. SKIP_NONE: a check of it begins, which is
  * paid for, and the launches behind it are wanted. */

@@ -26,7 +26,7 @@ void pipeline_trace(const struct pipeline *pipeline, const struct launch *launch
     record->launch = numbered ? ticket->number : UINT64_MAX;
     record->skip = (uint8_t)ticket->skip;
     record->failed = failed;
-    record->gate = gate_text(ticket->gate);
+    record->gate = gate_text(ticket->gate.result);
     trace_note_launch(record, launch, failed ? NULL : spec, spec ? &kernel->layout : NULL);
     trace_commit(pipeline->trace);
 }

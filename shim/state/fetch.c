@@ -50,7 +50,7 @@ static uint64_t state_place(const struct check *check, int array, bool after)
 {
     const struct placement *placement = &check->placement[array];
     bool is_after = after || placement->before == NOT_COPIED;
-    return check->arena + (uint64_t)(is_after ? placement->after : placement->before);
+    return check->room.at + (uint64_t)(is_after ? placement->after : placement->before);
 }
 
 /* The binding's array that the plan's is, or -1. */

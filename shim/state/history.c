@@ -122,7 +122,7 @@ static void describe_append(const struct state_case *of, struct one *out)
     const struct check *check = of->check;
     const struct plan_state *state = of->plan->state;
     *out = (struct one){.key = history_key(of),
-                        .signature = check->signature,
+                        .signature = check->gate.signature,
                         .graph = check->place,
                         .moment = check->moment_of_state,
                         .data = hash_data(of->view),

@@ -189,8 +189,9 @@ void control_world_release(void)
         return;
     pthread_mutex_lock(&world.lock);
     atomic_store(&fake.hold_seals, false);
-    for (uint32_t i = 0; i < side->slots; i++)
-        __atomic_store_n(&side->seal[i].sequence, side->check[i].sequence, __ATOMIC_RELEASE);
+    for (uint32_t i = 0; i < side->slot.count; i++)
+        __atomic_store_n(&side->slot.seal[i].sequence, side->slot.check[i].sequence,
+                         __ATOMIC_RELEASE);
     pthread_mutex_unlock(&world.lock);
 }
 

@@ -16,15 +16,15 @@ static void each_buffer_is_one_checks_until_it_ends(void **state)
 {
     static struct check check[CHECKS];
     _Atomic(uint64_t) submitted[1] = {0};
-    struct side side = {.check = check,
-                        .slots = CHECKS,
-                        .free_slots = slots_create(CHECKS),
-                        .free_large = slots_create(LARGE_PARAMS),
-                        .large_params = calloc(LARGE_PARAMS, CHECK_LARGE_PARAMS),
-                        .submitted = submitted};
+    struct side side = {.slot.check = check,
+                        .slot.count = CHECKS,
+                        .slot.free = slots_create(CHECKS),
+                        .slot.free_large = slots_create(LARGE_PARAMS),
+                        .slot.large_params = calloc(LARGE_PARAMS, CHECK_LARGE_PARAMS),
+                        .slot.submitted = submitted};
     (void)state;
     for (int i = 0; i < CHECKS; i++)
-        check[i].slot = (uint32_t)slots_claim(side.free_slots);
+        check[i].slot = (uint32_t)slots_claim(side.slot.free);
     for (int i = 0; i < LARGE_PARAMS; i++) {
         uint8_t *buffer = side_large_params(&side, &check[i]);
         assert_non_null(buffer);
@@ -35,13 +35,13 @@ static void each_buffer_is_one_checks_until_it_ends(void **state)
     }
     assert_null(side_large_params(&side, &check[LARGE_PARAMS]));
     side_release(&side, &check[LARGE_PARAMS]);
-    assert_int_equal(slots_in_use(side.free_large), LARGE_PARAMS);
+    assert_int_equal(slots_in_use(side.slot.free_large), LARGE_PARAMS);
     side_release(&side, &check[3]);
     assert_non_null(side_large_params(&side, &check[LARGE_PARAMS]));
-    assert_int_equal(slots_in_use(side.free_large), LARGE_PARAMS);
-    slots_destroy(side.free_slots);
-    slots_destroy(side.free_large);
-    free(side.large_params);
+    assert_int_equal(slots_in_use(side.slot.free_large), LARGE_PARAMS);
+    slots_destroy(side.slot.free);
+    slots_destroy(side.slot.free_large);
+    free(side.slot.large_params);
 }
 
 int main(void)

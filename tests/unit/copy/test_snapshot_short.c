@@ -40,7 +40,7 @@ static void plan_launch(const char *entry, int pointers, unsigned skew, uint64_t
     expect_bound(bind_and_plan(entry, sizes, params, aim));
     memset(&check, 0, sizeof check);
     check.binding = b;
-    check.arena_bytes = (plan.bytes + 255) / 256 * 256;
+    check.room.bytes = (plan.bytes + 255) / 256 * 256;
     memcpy(check.placement, plan.placement, sizeof check.placement);
 }
 
@@ -173,15 +173,15 @@ static uint64_t tail;
 
 static uint64_t needs_of(const struct check *of)
 {
-    return of->end > tail + RING ? of->end - RING : 0;
+    return of->room.end > tail + RING ? of->room.end - RING : 0;
 }
 
 static bool describe_part(enum snapshot_part part, struct snapshot_call_short *call)
 {
     int pieces = 0;
     bool described = snapshot_short_describe(&side, &check, &plan, part, call, &pieces);
-    assert_int_equal(described, check.reserved);
-    assert_int_equal(described, pieces > 0 && check.end > check.begin);
+    assert_int_equal(described, check.room.reserved);
+    assert_int_equal(described, pieces > 0 && check.room.end > check.room.begin);
     return described;
 }
 
@@ -208,8 +208,8 @@ static void a_small_snapshot_has_room_of_its_own(void **state)
         assert_int_equal(call.header.sequence, 7 + i);
         assert_int_equal(call.header.seals, 1);
         assert_null(call.header.place);
-        assert_true(call.header.base >= side.reserve_base &&
-                    call.header.base + check.arena_bytes <= side.reserve_base + RING);
+        assert_true(call.header.base >= side.arena.reserve_base &&
+                    call.header.base + check.room.bytes <= side.arena.reserve_base + RING);
         assert_true(call.header.base != before);
         assert_int_equal(call.needs, needs_of(&check));
         before = call.header.base;
@@ -255,11 +255,11 @@ static void the_second_copy_is_as_the_first(void **state)
     struct snapshot_call_short call;
     struct reserve_room room[TAKEN];
     for (int i = 0; i < TAKEN; i++)
-        assert_true(reserve_take(side.reserve, 1 << 16, &room[i]));
+        assert_true(reserve_take(side.arena.reserve, 1 << 16, &room[i]));
     plan_overwriting("[5000]", 0);
     assert_false(describe_part(SNAPSHOT_BEFORE, &call));
     for (int i = 0; i < TAKEN; i++)
-        reserve_end(side.reserve, room[i].begin, room[i].end);
+        reserve_end(side.arena.reserve, room[i].begin, room[i].end);
     assert_false(describe_part(SNAPSHOT_AFTER, &call));
     assert_true(describe_part(SNAPSHOT_BEFORE, &call));
 }
@@ -272,7 +272,7 @@ static void others_are_copied_another_way(void **state)
     assert_false(describe_part(SNAPSHOT_BEFORE, &call));
     assert_false(describe_part(SNAPSHOT_AFTER, &call));
     plan_small();
-    check.gate = GATE_OUTLIER;
+    check.gate.result = GATE_OUTLIER;
     assert_false(describe(&call));
     plan_small();
     plan.projected = true;
@@ -284,7 +284,7 @@ static void others_are_copied_another_way(void **state)
                 2, 0, 0);
     assert_false(describe(&call));
     plan_small();
-    reserve_shut(side.reserve);
+    reserve_shut(side.arena.reserve);
     assert_false(describe(&call));
 }
 
@@ -292,20 +292,20 @@ static int make_side(void **state)
 {
     (void)state;
     tail = 0;
-    side.place = 1 << 12;
-    side.reserve_base = 1 << 20;
-    side.reserve = reserve_create(RING, &tail, 16);
-    for (int i = 0; i < 4 && side.reserve; i++) { /* once around */
+    side.slot.place = 1 << 12;
+    side.arena.reserve_base = 1 << 20;
+    side.arena.reserve = reserve_create(RING, &tail, 16);
+    for (int i = 0; i < 4 && side.arena.reserve; i++) { /* once around */
         struct reserve_room room;
-        assert_true(reserve_take(side.reserve, RING / 4, &room));
-        reserve_end(side.reserve, room.begin, room.end);
+        assert_true(reserve_take(side.arena.reserve, RING / 4, &room));
+        reserve_end(side.arena.reserve, room.begin, room.end);
     }
-    return side.reserve ? 0 : -1;
+    return side.arena.reserve ? 0 : -1;
 }
 
 static int drop_side(void **state)
 {
-    reserve_destroy(side.reserve);
+    reserve_destroy(side.arena.reserve);
     return bound_release(state);
 }
 

@@ -78,11 +78,11 @@ static void set_up(struct launched *l, uint64_t x, uint64_t y, int n)
     l->check.binding.arrays = 2;
     l->check.binding.array[0].address = x;
     l->check.binding.array[1].address = y;
-    l->check.params_bytes = 20;
-    l->check.params = l->check.few_params;
-    memcpy(l->check.few_params, &x, 8);
-    memcpy(l->check.few_params + 8, &y, 8);
-    memcpy(l->check.few_params + 16, &n, 4);
+    l->check.params.bytes = 20;
+    l->check.params.packed = l->check.params.few;
+    memcpy(l->check.params.few, &x, 8);
+    memcpy(l->check.params.few + 8, &y, 8);
+    memcpy(l->check.params.few + 16, &n, 4);
 }
 
 static uint64_t key_of(uint64_t x, uint64_t y, int n, unsigned grid, uint64_t in)
@@ -90,7 +90,7 @@ static uint64_t key_of(uint64_t x, uint64_t y, int n, unsigned grid, uint64_t in
     static struct launched l;
     struct digest_sums sums = {.in = in, .out = 1};
     set_up(&l, x, y, n);
-    l.check.grid[0] = grid;
+    l.check.how.grid[0] = grid;
     assert_true(digest_wanted(&l.check));
     return digest_key(&l.check, &sums);
 }
@@ -134,9 +134,9 @@ static void long_parameter_lists_are_left_out(void **state)
     static struct launched l;
     (void)state;
     set_up(&l, 1, 2, 3);
-    l.check.params_bytes = 0;
+    l.check.params.bytes = 0;
     assert_false(digest_wanted(&l.check));
-    l.check.params_bytes = 20;
+    l.check.params.bytes = 20;
     l.spec.deterministic = false;
     assert_false(digest_wanted(&l.check));
 }
@@ -208,7 +208,7 @@ static void all_that_was_read_and_written_is_hashed(void **state)
     static struct launched l;
     (void)state;
     set_up(&l, 0x10000, 0x20000, 7);
-    l.check.arena = 0x100000;
+    l.check.room.at = 0x100000;
     array(&l, 0, ROLE_READ, 3, 100);
     array(&l, 1, ROLE_INOUT, 3, 100);
     start(&l);

@@ -421,7 +421,7 @@ static enum skip look(int32_t count, bool *again)
         bind_and_plan(BMM, BMM_SIZES, PARAMS(&P, &Q, &R, &count, &two, &four, &six, &ten), 0));
     memset(&check, 0, sizeof check);
     check.binding = b;
-    check.arena = (uint64_t)(uintptr_t)copied;
+    check.room.at = (uint64_t)(uintptr_t)copied;
     for (int i = 0; i < b.arrays; i++)
         check.placement[i] = plan.placement[i];
     for (int i = 0; i < 3; i++) {

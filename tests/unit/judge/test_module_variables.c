@@ -67,8 +67,8 @@ static int setup(void **state)
     cuda.cuStreamQuery = query;
     side = (struct side){.staging_host = staging};
     memset(&check, 0, sizeof(check));
-    check.home.module = &side;
-    check.unloads = module_unloads();
+    check.module.home.module = &side;
+    check.module.unloads = module_unloads();
     lookups = copies = 0;
     copies_fail = false;
     return 0;
@@ -126,7 +126,7 @@ static void after_an_unload_nothing_is_looked_up(void **state)
     (void)state;
     for (int i = 0; i < 2; i++) {
         struct bundle_variables out;
-        check.unloads = module_unloads();
+        check.module.unloads = module_unloads();
         unloads[i]();
         struct module_variables *variables = read_them(&out);
         assert_int_equal(lookups + copies, 0);

@@ -23,8 +23,8 @@ static const struct side_reference *kernel(int i)
 static void add(int i, int wanted, uint64_t bytes, int64_t age, bool alone)
 {
     check[i].reference = kernel(wanted);
-    check[i].arena_bytes = bytes;
-    check[i].sealed = NOW - age;
+    check[i].room.bytes = bytes;
+    check[i].seal.at = NOW - age;
     waiting_add(&waiting, &check[i], alone);
 }
 

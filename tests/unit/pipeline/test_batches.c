@@ -129,8 +129,8 @@ static int seal_read(struct world *world)
 {
     struct side *side = pipeline_fixture_side(&world->fixture);
     int count = 0;
-    for (uint32_t i = 0; i < side->slots; i++)
-        count += __atomic_load_n(&side->check[i].seal_read, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < side->slot.count; i++)
+        count += __atomic_load_n(&side->slot.check[i].seal.read, __ATOMIC_ACQUIRE);
     return count;
 }
 

@@ -30,7 +30,7 @@ static void an_ordinary_launch_copies_nothing_and_is_counted(void **state)
     assert_int_equal(fake.copied, 0);
     assert_int_equal(fake.launches, ORDINARY); /* one kernel each */
     struct side *side = pipeline_fixture_side(&world->fixture);
-    assert_int_equal(slots_in_use(side->free_slots), 0);
+    assert_int_equal(slots_in_use(side->slot.free), 0);
 }
 
 /* No call of the driver's that waits, or queries whether work is done: neither on the program's
@@ -169,7 +169,7 @@ static void launches_that_fail_are_no_outliers(void **state)
     settle(world);
     assert_int_equal(world->fixture.skip[SKIP_LAUNCH_FAILED], 2);
     struct side *side = pipeline_fixture_side(&world->fixture);
-    assert_int_equal(slots_in_use(side->free_slots), 0);
+    assert_int_equal(slots_in_use(side->slot.free), 0);
 }
 
 static void a_full_arena_is_said_of_an_outlier(void **state)
@@ -177,7 +177,7 @@ static void a_full_arena_is_said_of_an_outlier(void **state)
     struct world *world = *state;
     launch_ordinary(world, ORDINARY);
     struct side *side = pipeline_fixture_side(&world->fixture);
-    struct snapshot_arena *arena = (struct snapshot_arena *)(uintptr_t)side->arena;
+    struct snapshot_arena *arena = (struct snapshot_arena *)(uintptr_t)side->arena.head;
     arena->head += arena->lap; /* as if handed out */
     launch(world, 50);
     settle(world);

@@ -125,14 +125,14 @@ static void what_deciding_takes_is_charged(void **state)
 static void seal(struct world *world, uint64_t mark)
 {
     struct side *side = pipeline_fixture_side(&world->fixture);
-    __atomic_store_n(&side->seal[mark & ((1 << PROBE_BITS) - 1)].ordinary,
+    __atomic_store_n(&side->slot.seal[mark & ((1 << PROBE_BITS) - 1)].ordinary,
                      mark >> PROBE_BITS << SEAL_TIME_BITS | 1000, __ATOMIC_RELEASE);
 }
 
 /* The GPU has run all that was enqueued, when this launch is about to end. */
 static void seal_the_mark(struct world *world)
 {
-    seal(world, pipeline_fixture_side(&world->fixture)->mark);
+    seal(world, pipeline_fixture_side(&world->fixture)->mark.probe);
 }
 
 /* Seals are held back; the next look is the first that has not run. Its mark. */
@@ -141,7 +141,7 @@ static uint64_t launch_held(struct world *world)
     uint64_t sequence = pipeline_fixture_side(&world->fixture)->sequence;
     atomic_store(&fake.hold_seals, true);
     launch(world, 0);
-    uint64_t mark = pipeline_fixture_side(&world->fixture)->mark;
+    uint64_t mark = pipeline_fixture_side(&world->fixture)->mark.probe;
     assert_int_equal(mark >> PROBE_BITS, sequence);
     return mark;
 }

@@ -430,11 +430,9 @@ static void simulate(struct simulation *s)
             gate_decide(pipeline.gate, &watched, &simulated_kernel.recipe, &launch, false);
         struct ticket ticket = {.kernel = &simulated_kernel,
                                 .side = &simulated_side,
-                                .gate = answer.result,
-                                .note = answer.note,
+                                .gate = answer,
                                 .account.use = answer.use,
-                                .signature = answer.signature,
-                                .detector = OUTLIER_FINGERPRINT,
+                                .outlier.detector = OUTLIER_FINGERPRINT,
                                 .began = now};
         s->launches[rare]++;
         spent += s->hook_ns;

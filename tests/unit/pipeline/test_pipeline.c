@@ -103,7 +103,7 @@ static void a_refused_launch_is_reported_and_frees_its_slot(void **state)
     assert_int_equal(world->fixture.skip[SKIP_LAUNCH_FAILED], 2);
     assert_string_equal(world->sentence, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES");
     struct side *side = pipeline_fixture_side(&world->fixture);
-    assert_int_equal(slots_in_use(side->free_slots), 0);
+    assert_int_equal(slots_in_use(side->slot.free), 0);
 }
 
 static void a_captured_launch_is_left_alone(void **state)
@@ -223,8 +223,9 @@ static void publish_seals(struct world *world)
 {
     struct side *side = only_side(world);
     fake.hold_seals = false;
-    for (uint32_t i = 0; i < side->slots; i++)
-        __atomic_store_n(&side->seal[i].sequence, side->check[i].sequence, __ATOMIC_RELEASE);
+    for (uint32_t i = 0; i < side->slot.count; i++)
+        __atomic_store_n(&side->slot.seal[i].sequence, side->slot.check[i].sequence,
+                         __ATOMIC_RELEASE);
 }
 
 static void a_full_queue_is_counted_and_recovers(void **state)

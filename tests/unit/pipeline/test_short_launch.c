@@ -95,7 +95,7 @@ static int skipped(struct world *world, enum skip skip)
 /* Whether any snapshot was in the part of the arena that the GPU hands out. */
 static bool took_arena(struct world *world)
 {
-    return pipeline_fixture_side(&world->fixture)->newest > 0;
+    return pipeline_fixture_side(&world->fixture)->arena.newest > 0;
 }
 
 static void they_take_the_reserve(void **state)

@@ -127,7 +127,7 @@ static const char *next(uint64_t appends, uint64_t replays, int64_t replay, uint
     view.inputs = 1;
     view.input[0].bytes = &data;
     view.input[0].size = 1;
-    check.signature = 1;
+    check.gate.signature = 1;
     check.sequence++;
     check.moment_of_state =
         (struct state_moment){.cache = CACHE, .appends = appends, .replays = replays};
