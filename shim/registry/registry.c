@@ -461,7 +461,9 @@ enum status registry_visit_fuzz(struct registry *registry, registry_visit_fn vis
         if (!entry || !entry->fuzz || !groups)
             continue;
         pattern_groups(entry->pattern, groups);
-        enum status status = make_bench(registry, entry, groups, NULL, &bench, &err);
+        enum status status = typed_open(entry->typed, groups, &err);
+        if (!status)
+            status = make_bench(registry, entry, groups, NULL, &bench, &err);
         if (!status)
             status = visit(user, &bench, &err);
         if (status)

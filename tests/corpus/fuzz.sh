@@ -448,7 +448,7 @@ lists() {
 ok 'lists: nothing in the right kernel' lists 0 ': 200 cases in .*: 200 match$' lists.yaml -k lists_right
 ok 'lists: a part that ends early is found, and named' lists 3 'unwritten: .*; block [0-9]+ of [0-9]+; 1 of ' lists.yaml -k lists_short
 ok 'lists: the least case has the array that is wrong' holds out 'numel=1 tensors=3 factor=0.75 x=zero y=poison grid=3 block=64'
-ok 'lists: without the rule one sentence' lists 2 "cases of an entry with 'pick' need 'lists'" listless.yaml -k lists_right
+ok 'lists: without the rule one sentence' lists 2 "cases of a struct that lists arrays need 'lists'" listless.yaml -k lists_right
 sed 's/min(numel - first, 256)/100000/' "$scratch/lists.yaml" >"$scratch/beyond.yaml"
 ok 'lists: a part outside all arrays is not judged' lists 2 'reaches beyond the arrays of the case' beyond.yaml -k lists_right
 # A bundle of such a case, with the addresses of all arrays.

@@ -287,8 +287,20 @@ static double unsigned_nan(double value)
     return isnan(value) ? fabs(value) : value;
 }
 
-/* Every part that the entry's pick may draw, until one is outside the bound. The number that is
- * drawn follows from the launch's seed. */
+/* The number of the drawn part among all that the picks may draw; *of: how many these are. */
+static int64_t part_of(const struct binding *binding, int64_t *of)
+{
+    int64_t number = 0;
+    *of = 1;
+    for (int i = 0; i < (int)binding->picks; i++) {
+        number = number * binding->pick[i].count + binding->pick[i].value;
+        *of *= binding->pick[i].count;
+    }
+    return number;
+}
+
+/* Every part that the entry's picks may draw, until one is outside the bound. The numbers that are
+ * drawn follow from the launch's seed. */
 static enum status judge_parts(struct fuzz_subject *s, const struct fuzz_case *c,
                                const struct launch *of, struct fuzz_result *out, struct error *err)
 {
@@ -298,12 +310,12 @@ static enum status judge_parts(struct fuzz_subject *s, const struct fuzz_case *c
     for (launch.seed = 0; left > 0 && launch.seed < DRAWS; launch.seed++) {
         if (!bind_or_explain(s, c, &launch, out))
             return STATUS_OK;
-        const struct bound_pick *pick = &s->binding.pick[0];
+        int64_t parts, part = part_of(&s->binding, &parts);
         if (launch.seed == 0)
-            left = pick->count < FUZZ_PARTS ? pick->count : FUZZ_PARTS;
-        if (pick->value >= FUZZ_PARTS || seen[pick->value])
+            left = parts < FUZZ_PARTS ? parts : FUZZ_PARTS;
+        if (part >= FUZZ_PARTS || seen[part])
             continue;
-        seen[pick->value] = true;
+        seen[part] = true;
         left--;
         enum status status = judge_bound(s, out, err);
         if (status || out->verdict == VERDICT_MISMATCH)
@@ -317,7 +329,7 @@ static enum status judge_parts(struct fuzz_subject *s, const struct fuzz_case *c
 static enum status judge(struct fuzz_subject *s, const struct fuzz_case *c,
                          const struct launch *launch, struct fuzz_result *out, struct error *err)
 {
-    if (c->rule->lists.count)
+    if (c->rule->plan->picks)
         return judge_parts(s, c, launch, out, err);
     return bind_or_explain(s, c, launch, out) ? judge_bound(s, out, err) : STATUS_OK;
 }
@@ -338,10 +350,10 @@ static void describe_verdict(const struct fuzz_subject *s, struct fuzz_result *o
     if (isfinite(n->first_ref) && isfinite(n->first_bound))
         used += snprintf(out->sentence + used, sizeof out->sentence - (size_t)used, " +- %.3g",
                          n->first_bound);
-    if (s->binding.picks)
-        snprintf(out->sentence + used, sizeof out->sentence - (size_t)used, "; %s %lld of %lld",
-                 s->binding.pick[0].name, (long long)s->binding.pick[0].value,
-                 (long long)s->binding.pick[0].count);
+    for (int i = 0; i < (int)s->binding.picks; i++)
+        used += snprintf(out->sentence + used, sizeof out->sentence - (size_t)used,
+                         "%s%s %lld of %lld", i ? ", " : "; ", s->binding.pick[i].name,
+                         (long long)s->binding.pick[i].value, (long long)s->binding.pick[i].count);
 }
 
 /* ---- elements that nothing was written to ---- */

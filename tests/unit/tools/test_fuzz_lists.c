@@ -62,7 +62,7 @@ static void refused(const char *pick, const char *fuzz, const char *part)
 static void lists_that_cannot_be_filled_are_refused(void **state)
 {
     (void)state;
-    refused(PICK, "grid: 1", "cases of an entry with 'pick' need 'lists'");
+    refused(PICK, "grid: 1", "cases of a struct that lists arrays need 'lists'");
     refused(PICK, SIZES_OF "grid: 1, lists: 4", "'lists' is no mapping");
     refused(PICK, SIZES_OF "grid: 1, lists: {count: tensors, size: 4}", "cases are not drawn for");
     refused(PICK,

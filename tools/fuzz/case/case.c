@@ -264,7 +264,7 @@ static enum status shape_arrays(struct fuzz_case *c, struct error *err)
     int64_t rows[SPEC_MAX_ARRAYS];
     const struct binding_plan *plan = c->rule->plan;
     enum status status = rows_of(c, rows, err);
-    if (!status && c->rule->sparse)
+    if (!status && (c->rule->sparse || c->rule->parts))
         status = fuzz_dense_plan(c->rule, NULL, rows, &c->layout, &arena, &plan, err);
     if (!status)
         status = shape_by(c, plan, err);

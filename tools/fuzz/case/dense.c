@@ -33,13 +33,28 @@ static const struct signature_item *array_before(const struct signature *signatu
     return signature_find(signature, name);
 }
 
+/* "n from m: s" is m + n items, of which the last n are judged. */
+static void put_part(struct textbuf *text, const char *dim, size_t length)
+{
+    static const char word[] = " from ";
+    const char *colon = memchr(dim, ':', length), *end = colon ? colon : dim + length;
+    const char *from = memmem(dim, (size_t)(end - dim), word, sizeof word - 1);
+    if (!from) {
+        textbuf_add(text, dim, length);
+        return;
+    }
+    const char *first = from + sizeof word - 1;
+    textbuf_printf(text, "(%.*s) + (%.*s)", (int)(end - first), first, (int)(from - dim), dim);
+    textbuf_add(text, end, (size_t)(dim + length - end));
+}
+
 /* "@ids", "@ids / n: s", "@ids % n: s", "*", "*: s": what stands for it, or what stands there. */
 static void put_dim(struct textbuf *text, const char *dim, size_t length, int64_t rows)
 {
     size_t space = strspn(dim, " \t\n");
     const char *colon = memchr(dim, ':', length), *place = memchr(dim, '%', length);
     if (space >= length || (dim[space] != '@' && dim[space] != '*')) {
-        textbuf_add(text, dim, length);
+        put_part(text, dim, length);
         return;
     }
     const char *end = colon ? colon : dim + length;
@@ -76,6 +91,37 @@ static char *dense_text(const struct fuzz_rule *rule, const char *from, const in
     return own;
 }
 
+/* The lets, and picks as lets of their last number. NULL: no memory. */
+static const struct yaml_node *last_picks(const struct plan_source *source, struct arena *arena)
+{
+    const struct yaml_node *let = source->let, *pick = source->pick;
+    size_t lets = let ? let->count : 0, count = lets + pick->count;
+    struct yaml_node *out = arena_alloc(arena, sizeof *out);
+    struct yaml_node *last = arena_alloc(arena, pick->count * sizeof *last);
+    const struct yaml_node **item = arena_alloc(arena, count * sizeof *item);
+    const struct yaml_node **key = arena_alloc(arena, count * sizeof *key);
+    if (!out || !last || !item || !key)
+        return NULL;
+    for (size_t i = 0; i < count; i++) {
+        const struct yaml_node *of = i < lets ? let : pick;
+        size_t at = i < lets ? i : i - lets;
+        key[i] = of->key[at];
+        item[i] = of->item[at];
+        if (i < lets)
+            continue;
+        last[at] = *of->item[at];
+        last[at].text = arena_format(arena, "(%s) - 1", of->item[at]->text);
+        if (!last[at].text)
+            return NULL;
+        item[i] = &last[at];
+    }
+    *out = *pick;
+    out->count = count;
+    out->key = key;
+    out->item = item;
+    return out;
+}
+
 enum status fuzz_dense_plan(const struct fuzz_rule *rule, const struct ref_builtin *builtin,
                             const int64_t *rows, const struct param_layout *layout,
                             struct arena *arena, const struct binding_plan **out, struct error *err)
@@ -87,5 +133,11 @@ enum status fuzz_dense_plan(const struct fuzz_rule *rule, const struct ref_built
         return error_set(err, STATUS_NO_MEMORY, "no memory for a signature");
     source.signature = &node;
     source.builtin = builtin;
+    if (rule->parts && source.pick) {
+        source.let = last_picks(rule->source, arena);
+        source.pick = NULL;
+        if (!source.let)
+            return error_set(err, STATUS_NO_MEMORY, "no memory for a signature");
+    }
     return plan_make(out, arena, &source, rule->captures, layout, err);
 }

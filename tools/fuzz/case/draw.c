@@ -191,7 +191,8 @@ static const uint32_t fuzz_block_dists =
 /* What the case is about: most of its largest arrays have values of one kind. Infinities are in all
  * of them or in none, beside values near 1: times a number that f32 rounds to 0, an infinity is a
  * NaN that a right kernel may make. */
-static enum fuzz_dist draw_dist(const struct fuzz_array *array, uint64_t seed, bool main)
+static enum fuzz_dist draw_dist(const struct fuzz_array *array, uint32_t without, uint64_t seed,
+                                bool main)
 {
     bool integers = dtype_is_integer(array->item->type.dtype);
     unsigned first = integers ? FUZZ_below_uniform : 0;
@@ -211,6 +212,8 @@ static enum fuzz_dist draw_dist(const struct fuzz_array *array, uint64_t seed, b
         if (!array->dists && !main && !integers && i == 0 && fuzz_below(&own, 4) != 0)
             dist = FUZZ_normal;
         if (dist == FUZZ_inf && !infinite)
+            continue;
+        if (!array->dists && (without & 1u << dist))
             continue;
         if (!dists || (dists & 1u << dist))
             return (enum fuzz_dist)dist;
@@ -232,8 +235,9 @@ static void draw_array(const struct fuzz_rule *rule, unsigned i, unsigned rank,
     bool moved = fuzz_below(&place, 2) == 1;
     recipe->skew = moved ? unit * (uint32_t)fuzz_below(&place, FUZZ_ALIGN / unit) : 0;
     recipe->aliased = array->alias >= 0 && fuzz_below(&place, 4) == 0;
-    recipe->absent = array->absent && fuzz_below(&place, 4) == 0;
-    recipe->dist = draw_dist(array, seed, array->item->ndim >= rank);
+    bool quarter = array->null && fuzz_below(&place, 4) == 0;
+    recipe->absent = array->null == FUZZ_NULL_ALWAYS || quarter;
+    recipe->dist = draw_dist(array, rule->without, seed, array->item->ndim >= rank);
     recipe->scale = (int)fuzz_below(&place, 31) - 20;
     if (recipe->dist == FUZZ_integers)
         recipe->scale = recipe->scale & 1 ? FUZZ_INTEGERS_BF16 : FUZZ_INTEGERS_F16;

@@ -267,6 +267,26 @@ static enum status check_read(struct rule_builder *b)
 
 /* ---- the whole ---- */
 
+static enum status read_without(struct rule_builder *b)
+{
+    const struct yaml_node *node = yaml_get(b->bench->fuzz, "without");
+    const bool list = node && node->kind == YAML_KIND_SEQUENCE;
+    enum status status = STATUS_OK;
+    for (size_t i = 0; node && !status && i < (list ? node->count : 1); i++) {
+        const struct yaml_node *at = list ? node->item[i] : node;
+        const char *text;
+        enum fuzz_dist dist = FUZZ_normal;
+        status = yaml_text(at, "without", &text, b->err);
+        if (!status && (!fuzz_dist_of(text, &dist) || fuzz_dist_integers(dist)))
+            status = rule_error(b, at,
+                                "'%s' is no distribution of numbers; `cuvet help fuzz` "
+                                "lists them",
+                                text);
+        b->rule->without |= status ? 0 : 1u << dist;
+    }
+    return status;
+}
+
 enum status fuzz_rule_make(const struct fuzz_rule **out, struct arena *arena,
                            const struct registry_bench *bench, const struct fuzz_known *known,
                            struct error *err)
@@ -293,6 +313,8 @@ enum status fuzz_rule_make(const struct fuzz_rule **out, struct arena *arena,
         status = rule_launch(&b);
     if (!status)
         status = rule_arrays(&b);
+    if (!status)
+        status = read_without(&b);
     if (!status)
         status = check_read(&b);
     if (!status)

@@ -74,6 +74,9 @@ struct fuzz_real {
     double item[FUZZ_ITEMS];
 };
 
+/* Whether an array is null: one that may be is so in one case of four. */
+enum fuzz_null { FUZZ_NULL_NEVER, FUZZ_NULL_SOMETIMES, FUZZ_NULL_ALWAYS };
+
 /* An array of the signature, by signature_item.number. */
 struct fuzz_array {
     const struct signature_item *item;
@@ -83,7 +86,7 @@ struct fuzz_array {
     uint32_t dists;                  /* a bit for each of enum fuzz_dist; 0: any that fits */
     uint32_t align;                  /* bytes; the address is a multiple of it */
     int alias;                       /* number of the array that it may coincide with, or -1 */
-    bool absent;                     /* it may be null */
+    enum fuzz_null null;
 };
 
 enum { FUZZ_LISTED = 64, FUZZ_PARTS = 1024 }; /* arrays of a list; parts of all, at most */
@@ -102,6 +105,7 @@ struct fuzz_rule {
     const struct plan_source *source;
     const struct captures *captures;
     bool sparse;                  /* the arrays' dims depend on `rows`, see dense.h */
+    bool parts;                   /* arrays have dims [n from m], of which a check judges a part */
     int64_t constant[FUZZ_SLOTS]; /* captures */
     unsigned variables, reals, arrays;
     struct fuzz_variable variable[FUZZ_SLOTS]; /* each behind those that it reads */
@@ -110,6 +114,7 @@ struct fuzz_rule {
     const struct expr *grid[3], *block[3], *cluster[3], *shared; /* NULL: 1; cluster: none */
     struct fuzz_lists lists;
     int64_t elements; /* of all arrays of a case, at most */
+    uint32_t without; /* distributions, a bit each, that no array has unless it names them */
 };
 
 #define FUZZ_TRITON "triton."

@@ -24,6 +24,10 @@ enum status rule_expr(struct rule_builder *b, const struct yaml_node *node, cons
 enum status rule_error(struct rule_builder *b, const struct yaml_node *node, const char *format,
                        ...) __attribute__((format(printf, 3, 4)));
 
+/* The field of the signature that a key of `lists` names, or NULL. */
+enum rule_list { RULE_LIST_LENGTH, RULE_LIST_TENSOR, RULE_LIST_PART, RULE_LIST_FIELDS };
+const struct signature_item *rule_list_field(const struct rule_builder *b, enum rule_list field);
+
 /* What cases cannot be made for. */
 enum status rule_refuse(struct rule_builder *b);
 enum status rule_variables(struct rule_builder *b);

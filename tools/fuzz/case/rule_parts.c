@@ -8,16 +8,14 @@
 
 enum { DEFAULT_ALIGN = 16 };
 
-static const char *const reserved[] = {"grid",     "block", "shared", "cluster",
-                                       "elements", "align", "lists"};
-
 static bool is_reserved(const char *key)
 {
-    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++) {
-        if (strcmp(key, reserved[i]) == 0)
-            return true;
-    }
-    return false;
+    static const char *const words[] = {"grid",     "block", "shared", "cluster",
+                                        "elements", "align", "lists",  "without"};
+    size_t i = 0;
+    while (i < sizeof words / sizeof words[0] && strcmp(key, words[i]) != 0)
+        i++;
+    return i < sizeof words / sizeof words[0];
 }
 
 /* The type is a group of the pattern, and no kernel has been seen. */
@@ -29,132 +27,6 @@ static bool is_open(const struct signature_item *item)
 static const struct signature *signature_under(const struct rule_builder *b)
 {
     return b->rule->plan->signature;
-}
-
-/* ---- lists ---- */
-
-static const char *const list_fields[] = {"length", "tensor", "part"};
-enum { LIST_LENGTH, LIST_TENSOR, LIST_PART, LIST_FIELDS };
-
-/* The field of the signature that a key of `lists` names. */
-static const struct signature_item *list_field(const struct rule_builder *b, int field)
-{
-    const struct yaml_node *lists = yaml_get(b->bench->fuzz, "lists");
-    const struct yaml_node *node =
-        lists && lists->kind == YAML_KIND_MAPPING ? yaml_get(lists, list_fields[field]) : NULL;
-    return node && node->text ? signature_find(signature_under(b), node->text) : NULL;
-}
-
-static bool list_part(const struct rule_builder *b, const struct signature_item *item)
-{
-    for (int i = 0; i < LIST_FIELDS; i++) {
-        if (list_field(b, i) == item)
-            return true;
-    }
-    return false;
-}
-
-static enum status read_list_expr(struct rule_builder *b, const struct yaml_node *lists,
-                                  const char *key, const struct expr **out)
-{
-    const struct yaml_node *node = yaml_get(lists, key);
-    const char *text;
-    if (!node)
-        return rule_error(b, lists, "'lists' lacks '%s', an expression", key);
-    enum status status = yaml_text(node, key, &text, b->err);
-    return status ? status : rule_expr(b, node, text, out);
-}
-
-static enum status check_list_keys(struct rule_builder *b, const struct yaml_node *lists)
-{
-    for (size_t i = 0; i < lists->count; i++) {
-        const char *key = lists->key[i]->text;
-        bool known = strcmp(key, "count") == 0 || strcmp(key, "parts") == 0;
-        for (int field = 0; field < LIST_FIELDS; field++)
-            known |= strcmp(key, list_fields[field]) == 0;
-        if (!known)
-            return rule_error(b, lists->item[i],
-                              "'%s' of 'lists' is unknown; expected count, length, tensor, part "
-                              "or parts",
-                              key);
-    }
-    for (int field = 0; field < LIST_FIELDS; field++) {
-        const struct signature_item *item = list_field(b, field);
-        if (!item || item->array || !item->index || !dtype_is_integer(item->type.dtype))
-            return rule_error(b, lists, "'%s' of 'lists' names no integer field at an index",
-                              list_fields[field]);
-    }
-    return STATUS_OK;
-}
-
-enum status rule_lists(struct rule_builder *b)
-{
-    const struct yaml_node *node = yaml_get(b->bench->fuzz, "lists");
-    struct fuzz_lists *lists = &b->rule->lists;
-    if (!node)
-        return STATUS_OK;
-    enum status status = check_list_keys(b, node);
-    if (!status)
-        status = read_list_expr(b, node, "parts", &lists->parts);
-    if (!status)
-        status = read_list_expr(b, node, "count", &lists->count);
-    if (status)
-        return status;
-    lists->length = list_field(b, LIST_LENGTH);
-    lists->tensor = list_field(b, LIST_TENSOR);
-    lists->part = list_field(b, LIST_PART);
-    for (unsigned i = 0; i < b->rule->variables; i++) {
-        if (b->rule->variable[i].into == lists->length)
-            lists->length_slot = b->rule->variable[i].slot;
-    }
-    struct fuzz_variable *blocks = rule_variable(b, "lists.blocks", FUZZ_VALUE);
-    if (!blocks)
-        return STATUS_INVALID;
-    blocks->let = true;
-    lists->blocks_slot = blocks->slot;
-    return STATUS_OK;
-}
-
-/* ---- what is not possible yet ---- */
-
-/* What cannot be drawn of an item; NULL: it can. */
-static const char *refuse_item(const struct rule_builder *b, const struct signature_item *item)
-{
-    bool lists = yaml_get(b->bench->fuzz, "lists") != NULL;
-    for (unsigned d = 0; d < item->ndim; d++) {
-        if (item->dim[d].kind == DIM_LISTED || (item->dim[d].from && !(lists && item->index)))
-            return "arrays with [&n] or [n from m]";
-    }
-    if (!item->index)
-        return NULL;
-    bool plain =
-        item->ndim == 1 && item->type.lanes == 1 && !item->rows && !dtype_block(item->type.dtype);
-    if (item->array)
-        return plain ? NULL : "arrays at an index with other than one dim of plain elements";
-    return list_part(b, item) ? NULL : "fields at an index that 'lists' does not name";
-}
-
-enum status rule_refuse(struct rule_builder *b)
-{
-    const struct signature *signature = signature_under(b);
-    const struct yaml_node *lists = yaml_get(b->bench->fuzz, "lists");
-    const char *what = signature->earlier ? "the results of two kernels ('after')" : NULL;
-    if (b->rule->plan->picks != (lists ? 1 : 0))
-        return rule_error(b, lists ? lists : b->bench->fuzz,
-                          lists ? "'lists' goes with an entry that has one 'pick'"
-                                : "cases of an entry with 'pick' need 'lists', by which the struct "
-                                  "that lists arrays is filled");
-    if (lists && lists->kind != YAML_KIND_MAPPING)
-        return rule_error(b, lists,
-                          "'lists' is no mapping of count, length, tensor, part and "
-                          "parts");
-    for (unsigned i = 0; i < signature->items; i++) {
-        const struct signature_item *item = &signature->item[i];
-        what = what ? what : refuse_item(b, item);
-        if (item->guard)
-            what = "scalars with an 'if'";
-    }
-    return what ? rule_error(b, b->bench->fuzz, "cases are not drawn for %s", what) : STATUS_OK;
 }
 
 /* ---- variables ---- */
@@ -357,7 +229,7 @@ static enum status name_variables(struct rule_builder *b)
         const struct signature_item *item = &signature->item[i];
         if (item->array || is_open(item) || dtype_is_real(item->type.dtype))
             continue;
-        if (item->index && item != list_field(b, LIST_LENGTH))
+        if (item->index && item != rule_list_field(b, RULE_LIST_LENGTH))
             continue;
         struct fuzz_variable *v = rule_variable(b, item->name, FUZZ_VALUE);
         if (!v)
@@ -502,6 +374,23 @@ static enum status read_alias(struct rule_builder *b, const struct yaml_node *no
     return STATUS_OK;
 }
 
+static enum status read_null(struct rule_builder *b, const struct yaml_node *node,
+                             struct fuzz_array *array)
+{
+    const char *text;
+    enum status status = yaml_text(node, "null", &text, b->err);
+    if (status)
+        return status;
+    if (!array->item->nullable)
+        return rule_error(b, node, "'%s' is never null by its signature; expected '%s?' there",
+                          array->item->name, array->item->name);
+    bool always = strcmp(text, "always") == 0;
+    array->null = always ? FUZZ_NULL_ALWAYS : FUZZ_NULL_NEVER;
+    return always || strcmp(text, "never") == 0
+               ? STATUS_OK
+               : rule_error(b, node, "'null' is '%.40s'; expected always or never", text);
+}
+
 static enum status read_align(const struct yaml_node *node, uint32_t *out, struct error *err)
 {
     int64_t align;
@@ -521,6 +410,8 @@ static enum status read_array_key(struct rule_builder *b, const struct yaml_node
         return read_dists(b, node, array);
     if (strcmp(key, "alias") == 0)
         return read_alias(b, node, array);
+    if (strcmp(key, "null") == 0)
+        return read_null(b, node, array);
     if (strcmp(key, "align") == 0)
         return read_align(node, &array->align, b->err);
     enum status status = yaml_text(node, key, &text, b->err);
@@ -536,7 +427,7 @@ static enum status read_array_key(struct rule_builder *b, const struct yaml_node
         return rule_expr(b, node, text, &array->also);
     return rule_error(b, node,
                       "'%s' of array '%s' is unknown; expected values, below, from, also, rows, "
-                      "align or alias",
+                      "align, alias or null",
                       key, array->item->name);
 }
 
@@ -576,7 +467,7 @@ enum status rule_arrays(struct rule_builder *b)
             continue;
         struct fuzz_array *array = &b->rule->array[item->number];
         *array = (struct fuzz_array){.item = item, .align = common, .alias = -1};
-        array->absent = item->nullable;
+        array->null = item->nullable ? FUZZ_NULL_SOMETIMES : FUZZ_NULL_NEVER;
         b->rule->arrays = item->number >= b->rule->arrays ? item->number + 1 : b->rule->arrays;
         status = read_array(b, key_of(b, item), array);
     }
