@@ -334,6 +334,8 @@ static void shipped_entries_meet_their_kernels(void **state)
         /* Triton's names spell no types: its first arrays are bf16 by their code. */
         for (unsigned k = 0; k < 5 && strncmp(shipped[i].symbol, "_Z", 2) != 0; k++)
             layout.param[k].dtype = layout.param[k].size == 8 ? DTYPE_BF16 : DTYPE_NONE;
+        if (strcmp(shipped[i].symbol, "_layer_norm_forward_kernel") == 0)
+            layout.param[6].dtype = layout.param[7].dtype = DTYPE_F32; /* mean and rstd */
         const struct kernel_spec *spec =
             registry_resolve(registry, shipped[i].symbol, &layout, &skip, &err);
         if (!spec)
