@@ -3,8 +3,8 @@
 .PHONY: test sanitize sanitized cover run-cover
 # In the order in which they start: what takes long first, and what has many short parts last.
 SCRIPTS := $(addprefix tests/,check_cli.sh check_ctl.sh check_self.sh check_runner.sh check_tree.sh check_report.sh check_trace.sh \
-    check_replay.sh check_damaged.sh check_discover.sh check_xla.sh check_inductor.sh check_lift.sh check_lint.sh softgpu/contract/check.sh \
-    corpus/fuzz.sh corpus/replays.sh corpus/lift.sh corpus/check.sh corpus/lint.sh lift/device.sh fuzz/check.sh)
+    check_replay.sh check_damaged.sh check_discover.sh check_fuzz.sh check_xla.sh check_inductor.sh check_lift.sh check_lint.sh \
+    softgpu/contract/check.sh corpus/fuzz.sh corpus/replays.sh corpus/lift.sh corpus/check.sh corpus/lint.sh lift/device.sh fuzz/check.sh)
 PROGRAMS := tests/scenario/sweep.sh tests/scenario/run.sh
 ## test: unit tests, the checks of the finished library, and programs under it on softgpu (no GPU needed)
 test: $(UNIT_BIN) $(SOFTGPU_UNIT_BIN) $(SOFTGPU_TEST_FILES) all softgpu $(SCENARIO_ALL) $(DEMO) \

@@ -21,11 +21,13 @@
 enum { EXIT_OURS = 1, EXIT_INPUT = 2, EXIT_FINDINGS = 3 };
 
 static const char usage[] =
-    "usage: cuvet fuzz -c FILE [OPTIONS] IMAGE\n"
+    "usage: cuvet fuzz [OPTIONS] IMAGE\n"
     "  IMAGE                PTX, a cubin, a fatbin, a program or shared object that holds some,\n"
     "                       or a folder of Triton's cache\n"
     "  -c, --config FILE    registry file with a `fuzz` mapping for the kernel; may be given\n"
-    "                       again, later ones win\n"
+    "                       again, later ones win (or CUVET_CONFIG); the built-in tables come\n"
+    "                       before them\n"
+    "      --no-tables      no entries but those of FILE (or CUVET_TABLES=off)\n"
     "  -k, --kernel NAME    a kernel's name, mangled or not, a glob or a /regex/; may be given\n"
     "                       again; all that have a `fuzz` mapping unless given\n"
     "      --seed N         seed of the run, 1 unless given; the same seed makes the same cases\n"
@@ -53,6 +55,7 @@ struct arguments {
     struct fuzz_probing probing;
     bool probes;
     const char *image, *oracle;
+    bool no_tables;
     struct textbuf config; /* paths, separated by ':' */
     const char **kernel;
     int kernels;
@@ -73,6 +76,7 @@ enum {
     OPTION_KEEP,
     OPTION_LIST,
     OPTION_JSON,
+    OPTION_NO_TABLES,
 };
 
 static const struct option options[] = {{"config", required_argument, NULL, 'c'},
@@ -92,6 +96,7 @@ static const struct option options[] = {{"config", required_argument, NULL, 'c'}
                                         {"keep", no_argument, NULL, OPTION_KEEP},
                                         {"list", no_argument, NULL, OPTION_LIST},
                                         {"json", no_argument, NULL, OPTION_JSON},
+                                        {"no-tables", no_argument, NULL, OPTION_NO_TABLES},
                                         {NULL, 0, NULL, 0}};
 
 /* ---- the command line ---- */
@@ -188,6 +193,9 @@ static enum status read_option(int option, const char *text, const char *word, s
     case OPTION_JSON:
         a->settings.json = true;
         return STATUS_OK;
+    case OPTION_NO_TABLES:
+        a->no_tables = true;
+        return STATUS_OK;
     case '?':
         return error_set(err, STATUS_INVALID, "%s is no option, or lacks its value; see --help",
                          word);
@@ -212,10 +220,15 @@ static enum status read_arguments(int argc, char **argv, struct arguments *a, st
         status = read_option(option, optarg, argv[optind - 1], a, err);
     if (status)
         return status;
-    if (!a->config.length || optind != argc - 1)
-        return error_set(err, STATUS_INVALID, "%s",
-                         !a->config.length ? "no registry is given; expected -c FILE"
-                                           : "expected one IMAGE behind the options");
+    const char *config = getenv("CUVET_CONFIG"), *tables = getenv("CUVET_TABLES");
+    if (!a->config.length)
+        textbuf_printf(&a->config, "%s", config ? config : "");
+    a->no_tables |= tables && strcmp(tables, "off") == 0;
+    if (!a->config.length && a->no_tables)
+        return error_set(err, STATUS_INVALID,
+                         "no registry: give -c FILE, set CUVET_CONFIG, or leave the tables on");
+    if (optind != argc - 1)
+        return error_set(err, STATUS_INVALID, "expected one IMAGE behind the options");
     a->image = argv[optind];
     a->probing.worker = &a->worker;
     a->settings.probing = a->probes ? &a->probing : NULL;
@@ -234,13 +247,14 @@ static enum status load_registry(const struct arguments *a, struct registry **ou
                                  struct error *err)
 {
     size_t problems = 0;
-    const struct registry_source source = {.files = a->config.data};
+    const struct registry_source source = {.files = a->config.data, .tables = !a->no_tables};
     enum status status = registry_load(out, &source, complain, &problems);
     if (!status)
         status = fuzz_rules_check(*out, complain, &problems);
     if (status || problems)
-        return error_set(err, status ? status : STATUS_INVALID, "%s: %zu problem%s", a->config.data,
-                         problems, problems == 1 ? "" : "s");
+        return error_set(err, status ? status : STATUS_INVALID, "%s: %zu problem%s",
+                         a->config.length ? a->config.data : "tables", problems,
+                         problems == 1 ? "" : "s");
     return STATUS_OK;
 }
 
@@ -308,7 +322,7 @@ static enum status run_fitting(struct session *session, const struct fuzz_image 
 {
     uint64_t before = session->kernels;
     enum status status = STATUS_OK;
-    struct error first = {{0}};
+    struct error first = {{0}}, named = {{0}}; /* the latter: of a kernel that has an entry */
     for (size_t i = 0; !status && i < symbols->count; i++) {
         struct error why = {{0}};
         bool fits = true;
@@ -317,6 +331,8 @@ static enum status run_fitting(struct session *session, const struct fuzz_image 
         if (status || !fits)
             continue;
         status = run_kernel(session, image, module, symbols->name[i], &why);
+        if (status == STATUS_NOT_FOUND && registry_names(session->registry, symbols->name[i]))
+            error_set(&named, status, "%s", why.text);
         if (status)
             error_set(status == STATUS_NOT_FOUND ? &first : err, status, "%s", why.text);
         status = status == STATUS_NOT_FOUND ? STATUS_OK : status;
@@ -324,7 +340,7 @@ static enum status run_fitting(struct session *session, const struct fuzz_image 
     if (status || session->kernels > before)
         return status;
     if (first.text[0])
-        return error_set(err, STATUS_NOT_FOUND, "%s", first.text);
+        return error_set(err, STATUS_NOT_FOUND, "%s", named.text[0] ? named.text : first.text);
     if (!name)
         return error_set(err, STATUS_NOT_FOUND, "%s",
                          symbols->text ? "the PTX has no .entry: it is cut off, or has no kernel"

@@ -758,7 +758,7 @@ head -c 3000 /dev/urandom >"$scratch/random"
 : >"$scratch/empty"
 head -n 3 "$scratch/kernels.ptx" >"$scratch/head.ptx"
 one="fuzz -c $corpus/registry.yaml --device interpreter -k gelu_f32_0"
-ok 'no registry' refuses 'no registry is given' "$cuvet" fuzz -k gelu_f32_0 x
+ok 'no registry' refuses 'no registry: give -c FILE' "$cuvet" fuzz --no-tables -k gelu_f32_0 x
 ok 'no image' refuses 'expected one IMAGE' "$cuvet" fuzz -c "$corpus/registry.yaml"
 ok 'a wrong pattern' refuses 'regex' "$cuvet" fuzz -c "$corpus/registry.yaml" -k '/(/' \
     --device interpreter "$corpus/corpus.fatbin"

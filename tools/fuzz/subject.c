@@ -13,6 +13,7 @@
 #include "tools/fuzz/case/dense.h"
 #include "tools/fuzz/case/element.h"
 #include "tools/fuzz/case/lists.h"
+#include "tools/fuzz/suggest.h"
 
 enum { LEAST_ROOM = 1 << 20, DRAWS = 64 * FUZZ_PARTS, LOST_MOST = 3 };
 
@@ -36,6 +37,18 @@ static enum status load(struct fuzz_subject *s, struct error *err)
     return status ? status : worker_kernel(s->worker, module->id, s->symbol, &s->kernel, err);
 }
 
+static enum status without_rule(const struct registry_bench *bench, struct error *err)
+{
+    char room[384] = "";
+    struct textbuf text;
+    textbuf_init_fixed(&text, room, sizeof room);
+    bool good = fuzz_suggest(bench, &text);
+    return error_set(err, STATUS_NOT_FOUND,
+                     "%s: the entry has no 'fuzz', the rule by which launches are drawn%s%s%s",
+                     bench->where, good ? "; expected one such as `fuzz: " : "", room,
+                     good ? "`, with the block, grid and ranges that callers pass" : "");
+}
+
 static enum status resolve(struct fuzz_subject *s, struct registry *registry,
                            const struct fuzz_known *known, struct error *err)
 {
@@ -47,14 +60,15 @@ static enum status resolve(struct fuzz_subject *s, struct registry *registry,
         facts_layout(text, bytes, s->symbol, &s->kernel.layout);
     free(text);
     s->spec = registry_resolve(registry, s->symbol, &s->kernel.layout, &skip, err);
+    if (!s->spec && skip == SKIP_UNREGISTERED)
+        return error_set(err, STATUS_NOT_FOUND,
+                         "the entries of the tables for '%s' have other parameter lists",
+                         s->symbol);
     if (!s->spec)
-        return error_set(err, skip == SKIP_UNREGISTERED ? STATUS_NOT_FOUND : STATUS_INVALID,
-                         "no entry of the registry names the kernel '%s'", s->symbol);
+        return STATUS_INVALID;
     enum status status = registry_bench(registry, s->spec, &s->kernel.layout, &bench, err);
     if (!status && !bench.fuzz)
-        return error_set(err, STATUS_NOT_FOUND,
-                         "%s: the entry has no 'fuzz', the rule by which launches are drawn",
-                         bench.where);
+        return without_rule(&bench, err);
     return status ? status : fuzz_rule_make(&s->rule, &s->arena, &bench, known, err);
 }
 
@@ -66,6 +80,9 @@ enum status fuzz_subject_open(struct fuzz_subject *s, const struct fuzz_subject_
     if ((size_t)snprintf(s->symbol, sizeof s->symbol, "%s", source->symbol) >= sizeof s->symbol)
         return error_set(err, STATUS_INVALID, "the kernel's name is longer than %zu bytes",
                          sizeof s->symbol - 1);
+    if (!registry_names(source->registry, source->symbol))
+        return error_set(err, STATUS_NOT_FOUND, "no entry of the registry names the kernel '%s'",
+                         s->symbol);
     enum status status = load(s, err);
     return status ? status : resolve(s, source->registry, source->known, err);
 }

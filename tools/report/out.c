@@ -117,17 +117,18 @@ const char *out_finding_more(const struct model_finding *finding)
 
 void out_again(char *out, size_t size, const struct model_finding *finding)
 {
-    char config[2048], kernel[1200], seed[32], image[2048];
+    char config[2048] = "", kernel[1200], seed[32], image[2048];
     *out = '\0';
     if (!finding->seed || !finding->config || !finding->image || !finding->kernel->symbol)
         return;
-    out_quoted(config, sizeof config, finding->config);
+    if (finding->config[0])
+        out_quoted(config, sizeof config, finding->config);
     out_quoted(kernel, sizeof kernel, finding->kernel->symbol);
     out_quoted(seed, sizeof seed, finding->seed);
     out_quoted(image, sizeof image, finding->image);
     bool probe = strcmp(out_rule_of(finding)->id, "probe") == 0;
-    snprintf(out, size, "cuvet fuzz -c %s -k %s%s --case %s %s%s", config, kernel,
-             probe ? " --probe" : "", seed, finding->image[0] == '-' ? "./" : "", image);
+    snprintf(out, size, "cuvet fuzz%s%s -k %s%s --case %s %s%s", config[0] ? " -c " : "", config,
+             kernel, probe ? " --probe" : "", seed, finding->image[0] == '-' ? "./" : "", image);
 }
 
 /* Names are those of fuzz_outcome_text(), but for the second: a live check's, of a kernel that is
