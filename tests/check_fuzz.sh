@@ -161,4 +161,33 @@ ok 'parts: a plane that is left out is found, and named' fuzz 3 'unwritten: .*; 
     -c "$scratch/planes.yaml" -k twice "$scratch/wrong.ptx"
 ok 'parts: the least case has two planes' holds out 'n=1 stride=1 planes=2 samples=1 x=zero y=poison grid=1x2x1 block=128'
 
+# Relations that the entry declares, of a copy. `flip` declares none of its rows; in the uneven kernel the first row is
+# rounded otherwise, and in the moved one an output is not times a power of two where its input is.
+cat >"$scratch/related.yaml" <<'YAML'
+version: 1
+kernels:
+  - kernel: twice
+    signature: const f32 x[rows:stride][1][n], f32 y[rows][1][n], i32 n, i32 stride
+    let: {rows: grid.y}
+    reference: flip
+    bind: {column_back: 0}
+    tolerance: {rule: close, rtol: 1e-5, atol: 1e-5}
+    fuzz: {n: 100..300, many: 2..9, stride: n, x: {values: normal}, block: 128, grid: ["ceil_div(n, 128)", many], relations: [permute, scale x]}
+YAML
+sed 's/, relations: .*]}/}/' "$scratch/related.yaml" >"$scratch/unrelated.yaml"
+sed 's/add.f32 %f2, %f1, %f1/mov.f32 %f2, %f1/' "$scratch/right.ptx" >"$scratch/copy.ptx"
+sed 's/mov.f32 %f2, %f1;/& setp.eq.u32 %p1, %r7, 0; @%p1 mul.f32 %f2, %f2, 0f3F800008;/' "$scratch/copy.ptx" >"$scratch/uneven.ptx"
+sed 's/mov.f32 %f2, %f1/add.f32 %f2, %f1, 0f358637BD/' "$scratch/copy.ptx" >"$scratch/moved.ptx"
+
+# related STATUS PATTERN REGISTRY IMAGE
+related() {
+    fuzz "$1" "$2" --cases 3 --probe -c "$scratch/$3.yaml" -k twice "$scratch/$4.ptx"
+}
+quiet='^twice: 3 cases in .*: 3 match$'
+ok 'relations: a kernel that holds them is quiet' related 0 "$quiet" related copy
+ok 'relations: rows that depend on their place' related 3 ': probe: .*permute: with the rows of the inputs reversed' related uneven
+ok 'relations: an output that does not scale' related 3 ': probe: scale: with x times 2, y is not times a power of two' related moved
+ok 'relations: none is declared, and rows may depend on their place' related 0 "$quiet" unrelated uneven
+ok 'relations: none is declared, and the output need not scale' related 0 "$quiet" unrelated moved
+
 done_testing

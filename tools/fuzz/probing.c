@@ -11,11 +11,11 @@
 enum {
     TIMES = 5,       /* runs of `steady` */
     MOST_ALIGN = 16, /* what an array keeps when `alignment` moves it */
-    /* What a case shows by itself (writes, outside, inputs) is left out, and `scale`, which no
-     * reference declares. */
+    /* What a case shows by itself (writes, outside, inputs) is left out. */
     OFFERED = PROBE_BIT(PROBE_STEADY) | PROBE_BIT(PROBE_NOISE) | PROBE_BIT(PROBE_READS) |
               PROBE_BIT(PROBE_ALIGN) | PROBE_BIT(PROBE_FAR) | PROBE_BIT(PROBE_STATE) |
-              PROBE_BIT(PROBE_PERMUTE) | PROBE_BIT(PROBE_NEIGHBOURS) | PROBE_BIT(PROBE_SPLIT),
+              PROBE_BIT(PROBE_PERMUTE) | PROBE_BIT(PROBE_NEIGHBOURS) | PROBE_BIT(PROBE_SPLIT) |
+              PROBE_BIT(PROBE_SCALE),
     USUAL = OFFERED & ~PROBE_BIT(PROBE_FAR)
 };
 
@@ -96,8 +96,17 @@ static enum status probe(const struct fuzz_probing *probing, const struct fuzz_s
                          struct probe_report *report, struct error *err)
 {
     unsigned checks = moves(rule) ? probing->checks : probing->checks & ~PROBE_BIT(PROBE_ALIGN);
-    const struct probe_settings settings = {.times = TIMES, .checks = checks, .declared = true};
+    struct probe_settings settings = {.times = TIMES,
+                                      .checks = checks,
+                                      .declared = true,
+                                      .scale = rule->scale,
+                                      .scaled = rule->scaled};
     struct scene *scene = NULL;
+    for (unsigned i = 0; i < rule->relations; i++) {
+        enum probe_check check;
+        if (probe_check_of(rule->relation[i], strlen(rule->relation[i]), &check))
+            settings.held |= PROBE_BIT(check);
+    }
     enum status status = scene_create(&scene, bundle, false, err);
     if (status)
         return status;

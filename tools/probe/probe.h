@@ -47,7 +47,10 @@ struct probe_report {
 struct probe_settings {
     int times;       /* runs for PROBE_STEADY, PROBE_NOISE */
     unsigned checks; /* PROBE_BIT of each wanted; PROBE_ENDS is always */
-    bool declared;   /* only relations that the reference declares */
+    bool declared;   /* only relations that the reference declares, or that are held */
+    unsigned held;   /* PROBE_BIT of relations of rows that hold, whatever other launches show */
+    const char *const *scale; /* names of inputs with which each output scales, `scaled` of them */
+    unsigned scaled;
 };
 
 const char *probe_name(enum probe_check check); /* "steady" */

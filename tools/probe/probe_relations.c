@@ -197,6 +197,35 @@ static enum status scale_input(struct probe *probe, int input, bool *shown, stru
     return status || !any ? status : scale_pair(probe, input, 0, NULL, power, err);
 }
 
+static bool scale_holds(const struct probe *probe, int input)
+{
+    for (unsigned i = 0; i < probe->settings->scaled; i++) {
+        if (strcmp(probe->settings->scale[i], probe->scene->bundle->array[input].name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The launch itself: each output has to be times some power of two. */
+static enum status scale_held(struct probe *probe, int input, bool *shown, struct error *err)
+{
+    const struct bundle *bundle = probe->scene->bundle;
+    uint8_t fits[BUNDLE_ARRAYS];
+    enum status status = probe_refill(probe, 0, err);
+    memset(fits, (1 << (2 * POWERS + 1)) - 1, sizeof(fits));
+    if (status || !double_input(probe, input))
+        return status;
+    *shown = true;
+    status = scale_pair(probe, input, 0, fits, NULL, err);
+    for (int o = 0; o < bundle->arrays && !status; o++) {
+        if (probe->first.dense[o] && !fits[o])
+            probe_find(probe, PROBE_SCALE,
+                       "with %s times 2, %s is not times a power of two from 2^-%d to 2^%d",
+                       bundle->array[input].name, bundle->array[o].name, POWERS, POWERS);
+    }
+    return status;
+}
+
 enum status probe_scale(struct probe *probe, struct error *err)
 {
     const struct bundle *bundle = probe->scene->bundle;
@@ -204,8 +233,12 @@ enum status probe_scale(struct probe *probe, struct error *err)
     struct format format;
     bool shown = false;
     probe->now = PROBE_SCALE;
-    for (int i = 0; i < bundle->arrays && !status && !probe->settings->declared; i++) {
-        if (is_input(&bundle->array[i]) && format_of(bundle->array[i].dtype, &format))
+    for (int i = 0; i < bundle->arrays && !status; i++) {
+        if (!is_input(&bundle->array[i]) || !format_of(bundle->array[i].dtype, &format))
+            continue;
+        if (scale_holds(probe, i))
+            status = scale_held(probe, i, &shown, err);
+        else if (!probe->settings->declared)
             status = scale_input(probe, i, &shown, err);
     }
     if (!status)
@@ -338,8 +371,11 @@ int64_t probe_rows(const struct probe *probe)
 }
 
 /* The formals "out y[rows][cols]" and "each rows" declare it. */
-bool probe_rows_declared(const struct bundle *bundle)
+bool probe_rows_declared(const struct probe *probe, enum probe_check check)
 {
+    const struct bundle *bundle = probe->scene->bundle;
+    if (probe->settings->held & PROBE_BIT(check))
+        return true;
     const char *out = strstr(bundle->formals, "out "), *name = out ? strchr(out, '[') : NULL;
     size_t length = name ? strcspn(name + 1, "]") : 0;
     for (const char *at = bundle->formals; length && (at = strstr(at, "each ")); at++) {
@@ -355,7 +391,7 @@ enum status probe_permute(struct probe *probe, struct error *err)
     struct probe_count count = {0};
     enum status status = STATUS_OK;
     probe->now = PROBE_PERMUTE;
-    bool declared = probe_rows_declared(probe->scene->bundle);
+    bool declared = probe_rows_declared(probe, PROBE_PERMUTE);
     bool learns = rows && !declared && !probe->settings->declared;
     for (uint64_t seed = 1; seed <= PROBE_LEARNT && learns && !status && !count.elements; seed++)
         status = permute_pair(probe, rows, seed, &count, err);
@@ -449,7 +485,7 @@ enum status probe_neighbours(struct probe *probe, struct error *err)
     int64_t rows = probe_rows(probe);
     enum status status = STATUS_OK;
     probe->now = PROBE_NEIGHBOURS;
-    if (!rows || !probe_rows_declared(probe->scene->bundle)) {
+    if (!rows || !probe_rows_declared(probe, PROBE_NEIGHBOURS)) {
         probe_skip(probe, PROBE_NEIGHBOURS, "the reference does not declare rows as independent");
         return STATUS_OK;
     }

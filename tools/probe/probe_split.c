@@ -232,7 +232,7 @@ static enum status split_hold(struct split *split, struct error *err)
     struct probe *probe = split->probe;
     struct probe_count count = {0};
     enum status status = STATUS_OK;
-    bool declared = probe_rows_declared(probe->scene->bundle);
+    bool declared = probe_rows_declared(probe, PROBE_SPLIT);
     if (!declared && probe->settings->declared) {
         probe_skip(probe, PROBE_SPLIT, "the reference does not declare rows as independent");
         return STATUS_OK;

@@ -57,8 +57,9 @@ enum status probe_refill(struct probe *probe, uint64_t seed, struct error *err);
 int64_t probe_rows(const struct probe *probe);
 /* Rows of an array that is an input and has them. */
 int64_t probe_input_rows(const struct probe *probe, int array);
-/* Whether the reference declares that the rows of its first output are independent. */
-bool probe_rows_declared(const struct bundle *bundle);
+/* Whether the relation of rows holds by the settings, or because the reference declares that the
+ * rows of its first output are independent. */
+bool probe_rows_declared(const struct probe *probe, enum probe_check check);
 enum status probe_scale(struct probe *probe, struct error *err);
 enum status probe_permute(struct probe *probe, struct error *err);
 enum status probe_neighbours(struct probe *probe, struct error *err);

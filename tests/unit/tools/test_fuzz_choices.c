@@ -141,6 +141,9 @@ static void mistakes_are_refused(void **state)
     refused(ADD "residual: {null: sometimes}}", "'null' is 'sometimes'; expected always or never");
     refused(ADD "x: {null: never}}", "'x' is never null by its signature; expected 'x?' there");
     refused(ADD "without: below_uniform}", "'below_uniform' is no distribution of numbers");
+    refused(ADD "relations: permute}", "'relations' is no list; expected such as [permute");
+    refused(ADD "relations: [rows]}", "'rows' is no relation; expected permute, neighbours, split");
+    refused(ADD "relations: [scale y]}", "'scale y' is no relation");
     refused("signature: const f32 t[@ids][n], const i32 ids[m], f32 y[m from 2][n], i32 n, i32 m\n"
             "  reference: embedding\n  bind: {table: t}\n"
             "  fuzz: {block: 1, grid: 1, ids: {below: 4}, t: {rows: 4}}",

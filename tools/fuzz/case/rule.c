@@ -287,6 +287,50 @@ static enum status read_without(struct rule_builder *b)
     return status;
 }
 
+/* "permute", "neighbours", "split", or "scale NAME" of an input. */
+static enum status read_relation(struct rule_builder *b, const struct yaml_node *node)
+{
+    static const char *const checks[] = {"permute", "neighbours", "split"};
+    static const char scale[] = "scale ";
+    struct fuzz_rule *rule = b->rule;
+    const char *text;
+    enum status status = yaml_text(node, "relations", &text, b->err);
+    if (status)
+        return status;
+    if (rule->relations == FUZZ_RELATIONS || rule->scaled == FUZZ_RELATIONS)
+        return rule_error(b, node, "more than %d relations", FUZZ_RELATIONS);
+    for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
+        if (strcmp(text, checks[i]) == 0) {
+            rule->relation[rule->relations++] = checks[i];
+            return STATUS_OK;
+        }
+    }
+    const struct signature_item *item =
+        strncmp(text, scale, sizeof scale - 1) == 0
+            ? signature_find(rule->plan->signature, text + sizeof scale - 1)
+            : NULL;
+    if (!item || !item->array || !role_reads(item->role))
+        return rule_error(b, node,
+                          "'%s' is no relation; expected permute, neighbours, split, or `scale "
+                          "NAME` of an array that is read",
+                          text);
+    rule->scale[rule->scaled++] = item->name;
+    return STATUS_OK;
+}
+
+static enum status read_relations(struct rule_builder *b)
+{
+    const struct yaml_node *node = yaml_get(b->bench->fuzz, "relations");
+    enum status status = node && node->kind != YAML_KIND_SEQUENCE
+                             ? rule_error(b, node,
+                                          "'relations' is no list; expected such as "
+                                          "[permute, split, scale x]")
+                             : STATUS_OK;
+    for (size_t i = 0; node && !status && i < node->count; i++)
+        status = read_relation(b, node->item[i]);
+    return status;
+}
+
 enum status fuzz_rule_make(const struct fuzz_rule **out, struct arena *arena,
                            const struct registry_bench *bench, const struct fuzz_known *known,
                            struct error *err)
@@ -315,6 +359,8 @@ enum status fuzz_rule_make(const struct fuzz_rule **out, struct arena *arena,
         status = rule_arrays(&b);
     if (!status)
         status = read_without(&b);
+    if (!status)
+        status = read_relations(&b);
     if (!status)
         status = check_read(&b);
     if (!status)

@@ -32,6 +32,7 @@ enum {
     FUZZ_SLOT_GRID = 3,
     FUZZ_SLOT_FREE = 6,
     FUZZ_ITEMS = 32, /* of a list */
+    FUZZ_RELATIONS = 8,
     FUZZ_ELEMENTS = 1 << 16,
 };
 
@@ -114,6 +115,10 @@ struct fuzz_rule {
     const struct expr *grid[3], *block[3], *cluster[3], *shared; /* NULL: 1; cluster: none */
     struct fuzz_lists lists;
     int64_t elements; /* of all arrays of a case, at most */
+    /* Relations of `cuvet probe` that hold by the entry: names of checks, and of inputs that scale
+     * each output. */
+    unsigned relations, scaled;
+    const char *relation[FUZZ_RELATIONS], *scale[FUZZ_RELATIONS];
     uint32_t without; /* distributions, a bit each, that no array has unless it names them */
 };
 

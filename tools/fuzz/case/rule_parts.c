@@ -10,8 +10,8 @@ enum { DEFAULT_ALIGN = 16 };
 
 static bool is_reserved(const char *key)
 {
-    static const char *const words[] = {"grid",     "block", "shared", "cluster",
-                                        "elements", "align", "lists",  "without"};
+    static const char *const words[] = {"grid",  "block", "shared",  "cluster",  "elements",
+                                        "align", "lists", "without", "relations"};
     size_t i = 0;
     while (i < sizeof words / sizeof words[0] && strcmp(key, words[i]) != 0)
         i++;
