@@ -29,6 +29,14 @@ ok 'text: a note of CUVET_LINT, of three ranks' gives 3 \
     '^ +good, line 42 of its PTX \(/src/sum.py:7\): note: add.bf16 .* \[accumulator-narrow\] \(3 times\)$' \
     "$cuvet" report "$scratch/job"
 ok 'text: a killed process' gives 3 '1 process left no totals' "$cuvet" report "$scratch/job"
+# Rank 2 was killed behind its second counts so far: 30 launches, 9 match, 4 mismatch; then its fifth finding.
+python3 tests/report/journals.py "$scratch/interim" interim
+ok 'counts so far of a killed process' gives 3 \
+    '3 processes, 240 launches seen. Checked 44: 29 match, 15 mismatch' "$cuvet" report "$scratch/interim"
+ok 'counts so far: of each kernel' gives 3 '^ +good +224 +29 +29 +0 ' "$cuvet" report "$scratch/interim"
+ok 'counts so far: and what was found since' gives 3 ' +17 +15 +0 +15 ' "$cuvet" report "$scratch/interim"
+ok 'counts so far: reasons' gives 3 '197  budget' "$cuvet" report "$scratch/interim"
+ok 'counts so far: their time' gives 3 '"counted": "2026-01-31T23:' "$cuvet" report -f json "$scratch/interim"
 ok 'text: a bundle beside its journal is replayed there' gives 3 \
     "cuvet replay '$scratch/job/host1/it'.''s b-1-0'" "$cuvet" report "$scratch/job"
 ok 'text: a contract that does not hold' gives 3 '^ +contract c: item 1 is item 0 of <b>$' "$cuvet" report "$scratch/job"
@@ -192,6 +200,17 @@ if [ -x "$steps" ] && [ -e "$softgpu/libcuda.so.1" ]; then
         grep -q 'Entries that named no kernel that ran: .*lookup (registry.yaml:[0-9]*)$' "$scratch/said"; }
     sed '/^  - kernel: update/,$d' tests/scenario/common/registry.yaml >"$scratch/first.yaml"
     all_met() { under_run "$scratch/first.yaml" && ! grep -q 'Entries that named no kernel' "$scratch/said"; }
+    # A program that is killed leaves no summary: its journal has its counts so far.
+    killed() {
+        env LD_LIBRARY_PATH="$softgpu" CUVET_INTERIM="$1" CUVET_SAMPLE=1 CUVET_BUDGET=off CUVET_LIBRARY="$PWD/$CUVET_BUILD/libcuvet.so" \
+            "$cuvet" run -c tests/scenario/common/registry.yaml -- "$CUVET_BUILD/tests/scenario/ending/program" "$fatbin" killed \
+            2>"$scratch/said" >&2
+        [ $? -eq 137 ] && grep -q 'ended without a summary' "$scratch/said" && grep -Eq "$2" "$scratch/said" && return
+        cat "$scratch/said"
+        return 1
+    }
+    ok 'a killed program has its counts so far' killed 1 '^  norm_right +[0-9]+ +[1-9]'
+    ok 'a killed program without' killed 0 '^cuvet report: 1 process, 0 launches seen'
     ok 'entries that named no kernel are listed' unmet
     ok 'where all did, none is' all_met
     ok 'cuvet run without -o names no journal, which is gone' gone

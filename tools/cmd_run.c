@@ -33,6 +33,7 @@
 #include "tools/cmd.h"
 #include "tools/run_audit.h"
 #include "tools/run_child.h"
+#include "tools/report/out.h"
 #include "tools/run_journals.h"
 #include "tools/run_references.h"
 #include "registry/registry.h"
@@ -391,22 +392,43 @@ static const char *plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
-static void print_unended(const struct run_totals *t)
+/* What the journals of processes that left no summary hold. */
+static void print_lost(const struct run *run, const struct run_totals *t)
+{
+    struct model *model = model_create();
+    struct error err = {{0}};
+
+    for (uint64_t i = 0; model && i < t->unended && i < RUN_LOST_SHOWN; i++) {
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "%s/%s", run->report.data, t->lost[i].journal);
+        if (model_read(model, path, &err))
+            fprintf(stderr, "cuvet run: %s\n", PRINTABLE(err.text));
+    }
+    if (model) {
+        model_finish(model);
+        out_text(stderr, model);
+    }
+    model_destroy(model);
+}
+
+static void print_unended(const struct run *run, const struct run_totals *t)
 {
     if (t->running > 0)
         fprintf(stderr,
                 "cuvet run: %" PRIu64 " process%s still running; what is counted of them "
-                "is what they found so far.\n",
+                "is what their journals hold so far.\n",
                 t->running, t->running == 1 ? " is" : "es are");
     if (t->unended == 0)
         return;
     fprintf(stderr,
             "cuvet run: %" PRIu64 " process%s ended without a summary (killed, _exit, a "
-            "crash, or a full disk); only their findings are counted. pid",
+            "crash, or a full disk): pid",
             t->unended, t->unended == 1 ? "" : "es");
     for (uint64_t i = 0; i < t->unended && i < RUN_LOST_SHOWN; i++)
-        fprintf(stderr, " %" PRIu64, t->unended_pid[i]);
-    fprintf(stderr, "%s\n", t->unended > RUN_LOST_SHOWN ? " ..." : "");
+        fprintf(stderr, " %" PRIu64, t->lost[i].pid);
+    fprintf(stderr, "%s. What %s journal%s:\n", t->unended > RUN_LOST_SHOWN ? " ..." : "",
+            t->unended == 1 ? "its" : "their", t->unended == 1 ? " holds" : "s hold");
+    print_lost(run, t);
 }
 
 /* The closing paragraph. */
@@ -418,10 +440,12 @@ static void print_totals(const struct run *run, const struct run_totals *t)
         fprintf(stderr,
                 "cuvet run: %" PRIu64 " process%s, %" PRIu64 " launch%s seen. %s%" PRIu64
                 ": %" PRIu64 " match, %" PRIu64 " mismatch, %" PRIu64 " inconclusive.\n",
-                t->processes, t->processes == 1 ? "" : "es", t->seen, t->seen == 1 ? "" : "es",
-                t->checked == 0 ? "NOTHING WAS CHECKED, " : "Checked ", t->checked, t->match,
-                t->mismatch, t->inconclusive);
-    print_unended(t);
+                t->processes, t->processes == 1 ? "" : "es", t->counts.seen,
+                t->counts.seen == 1 ? "" : "es",
+                run_checked(&t->counts) == 0 ? "NOTHING WAS CHECKED, " : "Checked ",
+                run_checked(&t->counts), t->counts.match, t->counts.mismatch,
+                t->counts.inconclusive);
+    print_unended(run, t);
     if (t->unbalanced > 0)
         fprintf(stderr,
                 "cuvet run: the counters of %" PRIu64 " process%s do not add up: do not "
@@ -462,7 +486,7 @@ static void print_unchecked(const struct run_totals *t)
     enum skip most = SKIP_NONE;
 
     for (enum skip skip = SKIP_NONE + 1; skip < SKIP_COUNT; skip++) {
-        if (skip != SKIP_UNREGISTERED && t->skipped[skip] > t->skipped[most])
+        if (skip != SKIP_UNREGISTERED && t->counts.skipped[skip] > t->counts.skipped[most])
             most = skip;
     }
     fprintf(stderr, "cuvet run: --strict fails because nothing was checked: ");
@@ -470,9 +494,9 @@ static void print_unchecked(const struct run_totals *t)
         fprintf(stderr, "no process under cuvet used CUDA.\n");
     else if (most != SKIP_NONE)
         fprintf(stderr, "of %" PRIu64 " launch%s %" PRIu64 " went unchecked for '%s' (%s).\n",
-                t->seen, t->seen == 1 ? "" : "es", t->skipped[most], skip_text(most),
-                skip_sentence(most));
-    else if (t->seen > 0)
+                t->counts.seen, t->counts.seen == 1 ? "" : "es", t->counts.skipped[most],
+                skip_text(most), skip_sentence(most));
+    else if (t->counts.seen > 0)
         fprintf(stderr, "no kernel that the registry names was launched.\n");
     else if (t->unended + t->running > 0)
         fprintf(stderr, "no process has left its counters.\n");
@@ -499,9 +523,9 @@ static int finish(const struct run *run, const struct run_child *child)
         return 128 + WTERMSIG(child->status);
     if (!run->strict || WEXITSTATUS(child->status) != 0)
         return WEXITSTATUS(child->status);
-    if (totals.mismatch > 0)
+    if (totals.counts.mismatch > 0)
         return EXIT_FINDINGS;
-    if (totals.checked > 0)
+    if (run_checked(&totals.counts) > 0)
         return 0;
     print_unchecked(&totals);
     return EXIT_UNCHECKED;

@@ -17,6 +17,7 @@
 struct process {
     bool open;
     uint64_t pid, findings, inconclusive;
+    struct run_counts interim; /* its last counts so far */
     char host[80];
 };
 
@@ -30,35 +31,81 @@ static bool still_running(const struct process *process)
     return kill((pid_t)process->pid, 0) == 0 || errno == EPERM;
 }
 
-static void close_unended(struct run_totals *totals, struct process *process)
+uint64_t run_checked(const struct run_counts *counts)
 {
+    return counts->match + counts->mismatch + counts->inconclusive;
+}
+
+static uint64_t most_of(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void add_counts(struct run_counts *into, const struct run_counts *from)
+{
+    into->seen += from->seen;
+    into->match += from->match;
+    into->mismatch += from->mismatch;
+    into->inconclusive += from->inconclusive;
+    for (int i = 0; i < SKIP_COUNT; i++)
+        into->skipped[i] += from->skipped[i];
+}
+
+/* `name`: of its journal. */
+static void close_unended(struct run_totals *totals, struct process *process, const char *name)
+{
+    struct run_counts *counts = &process->interim;
+
     if (!process->open)
         return;
     process->open = false;
-    totals->mismatch += process->findings;
-    totals->inconclusive += process->inconclusive;
-    totals->checked += process->findings + process->inconclusive;
+    counts->mismatch = most_of(counts->mismatch, process->findings);
+    counts->inconclusive = most_of(counts->inconclusive, process->inconclusive);
+    add_counts(&totals->counts, counts);
     if (still_running(process)) {
         totals->running++;
         return;
     }
-    if (totals->unended < RUN_LOST_SHOWN)
-        totals->unended_pid[totals->unended] = process->pid;
+    if (totals->unended < RUN_LOST_SHOWN) {
+        struct run_unended *lost = &totals->lost[totals->unended];
+        lost->pid = process->pid;
+        snprintf(lost->journal, sizeof lost->journal, "%s", name);
+    }
     totals->unended++;
 }
 
-static void add_field(uint64_t *sum, const char *line, const char *key)
+static void read_counts(struct run_counts *out, const char *line)
 {
-    uint64_t value = 0;
-
-    if (journal_line_uint(line, key, &value))
-        *sum += value;
+    *out = (struct run_counts){0};
+    journal_line_uint(line, "seen", &out->seen);
+    journal_line_uint(line, "match", &out->match);
+    journal_line_uint(line, "mismatch", &out->mismatch);
+    journal_line_uint(line, "inconclusive", &out->inconclusive);
+    for (enum skip skip = SKIP_NONE + 1; skip < SKIP_COUNT; skip++)
+        journal_line_uint(line, skip_text(skip), &out->skipped[skip]);
 }
 
-static void read_line(struct run_totals *totals, struct process *process, const char *line)
+static void read_end(struct run_totals *totals, const char *line)
 {
+    struct run_counts counts;
+    uint64_t lost = 0;
+    bool balanced = true;
+
+    read_counts(&counts, line);
+    add_counts(&totals->counts, &counts);
+    if (journal_line_uint(line, "lost_lines", &lost))
+        totals->lost_lines += lost;
+    if (journal_line_bool(line, "balanced", &balanced) && !balanced)
+        totals->unbalanced++;
+}
+
+static void read_line(struct run_totals *totals, struct process *process, const char *line,
+                      const char *name)
+{
+    uint64_t seen;
+
     if (journal_line_is(line, "start")) {
-        close_unended(totals, process);
+        close_unended(totals, process, name);
         *process = (struct process){.open = true};
         journal_line_uint(line, "pid", &process->pid);
         journal_line_text(line, "host", process->host, sizeof process->host);
@@ -67,24 +114,15 @@ static void read_line(struct run_totals *totals, struct process *process, const 
         process->findings++;
     } else if (journal_line_is(line, "inconclusive")) {
         process->inconclusive++;
+    } else if (journal_line_is(line, "interim") && journal_line_uint(line, "seen", &seen)) {
+        read_counts(&process->interim, line); /* those of a kernel have no `seen` */
     } else if (journal_line_is(line, "end") && process->open) {
-        bool balanced = true;
-
         process->open = false;
-        add_field(&totals->seen, line, "seen");
-        add_field(&totals->checked, line, "checked");
-        add_field(&totals->match, line, "match");
-        add_field(&totals->mismatch, line, "mismatch");
-        add_field(&totals->inconclusive, line, "inconclusive");
-        add_field(&totals->lost_lines, line, "lost_lines");
-        for (enum skip skip = SKIP_NONE + 1; skip < SKIP_COUNT; skip++)
-            add_field(&totals->skipped[skip], line, skip_text(skip));
-        if (journal_line_bool(line, "balanced", &balanced) && !balanced)
-            totals->unbalanced++;
+        read_end(totals, line);
     }
 }
 
-static void read_journal(struct run_totals *totals, FILE *file, const char *run)
+static void read_journal(struct run_totals *totals, FILE *file, const char *name, const char *run)
 {
     struct process process = {0};
     bool unreadable = false;
@@ -95,9 +133,9 @@ static void read_journal(struct run_totals *totals, FILE *file, const char *run)
         if (!journal_line_whole(line))
             unreadable |= strchr(line, '\n') != NULL; /* a last line may be cut off */
         else if (journal_line_text(line, "run", of_run, sizeof of_run) && strcmp(of_run, run) == 0)
-            read_line(totals, &process, line);
+            read_line(totals, &process, line, name);
     }
-    close_unended(totals, &process);
+    close_unended(totals, &process, name);
     totals->unreadable += unreadable;
     free(line);
 }
@@ -145,7 +183,7 @@ void run_journals_read(struct run_totals *totals, const char *folder, const char
         if (is_of_run(entry->d_name, run))
             file = open_journal(dirfd(entries), entry->d_name, totals);
         if (file) {
-            read_journal(totals, file, run);
+            read_journal(totals, file, entry->d_name, run);
             fclose(file);
         }
     }

@@ -41,7 +41,7 @@ struct options {
     uint64_t unregistered;
     bool gpu_time;
     const char *log;
-    uint64_t exit_wait_ms;
+    uint64_t exit_wait_ms, interim_ms;
     bool ctl;
     const char *hook;
     const char *cupti;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "report/origin.h"
+#include "base/origin.h"
 #include "report/report_json.h"
 #include "system/files.h"
 #include "system/log.h"

@@ -419,6 +419,11 @@ static uint64_t seen_in(struct row *row)
     return seen;
 }
 
+uint64_t counters_elapsed(const struct counters *counters)
+{
+    return counters ? (uint64_t)(clock_ns() - counters->created) : 0;
+}
+
 void counters_read(struct counters *counters, struct counters_totals *out)
 {
     *out = (struct counters_totals){0};
@@ -440,7 +445,7 @@ void counters_read(struct counters *counters, struct counters_totals *out)
         (struct check_cost){load_bucket(&counters->thread_ns), load_bucket(&counters->copy_ns),
                             load_bucket(&counters->reference_ns), load_bucket(&counters->probe_ns),
                             load_bucket(&counters->overlap_ns)};
-    out->elapsed = (uint64_t)(clock_ns() - counters->created);
+    out->elapsed = counters_elapsed(counters);
     out->hook_ns = atomic_load_explicit(&counters->hook_ns, memory_order_relaxed);
     out->gpu = counters->gpu;
     out->seen = seen_in(&counters->process);

@@ -29,7 +29,8 @@
 struct counters;
 struct tally;
 
-struct counters *counters_create(void); /* NULL: no memory */
+struct counters *counters_create(void);                     /* NULL: no memory */
+uint64_t counters_elapsed(const struct counters *counters); /* ns since then */
 void counters_destroy(struct counters *counters);
 
 /* Makes the row of spec->number. Allocates, takes a lock; any thread, again for the same spec is

@@ -1,9 +1,10 @@
 /*
  * journal.c - see journal.h.
  *
- * Every line goes through line_begin and line_end, which hold the mutex between them: the head is
- * written there, and there alone it is decided whether a line may still be written. The line is
- * built in one buffer that the journal keeps, so a journal that runs allocates nothing new.
+ * Every line goes through journal_line_begin and journal_line_end, which hold the mutex between
+ * them: the head is written there, and there alone it is decided whether a line may still be
+ * written. The line is built in one buffer that the journal keeps, so a journal that runs allocates
+ * nothing new.
  */
 #include "report/journal.h"
 
@@ -19,7 +20,8 @@
 #include "text/json_out.h"
 #include "system/log.h"
 #include "refs/abi/ref_list.h"
-#include "report/origin.h"
+#include "base/origin.h"
+#include "report/journal_line.h"
 #include "report/place.h"
 #include "report/report_json.h"
 #include "report/thin.h"
@@ -120,7 +122,7 @@ const char *journal_kept_path(const struct journal *journal)
 
 /* Takes the lock and writes the head; NULL when there is nothing to write to. A caller that gets
  * the writer fills in its fields and calls line_end. */
-static struct json_out *line_begin(struct journal *journal, const char *event)
+struct json_out *journal_line_begin(struct journal *journal, const char *event)
 {
     struct json_out *json;
 
@@ -183,7 +185,7 @@ static void line_write(struct journal *journal, bool last)
                  err.text);
 }
 
-static void line_end(struct journal *journal, bool last)
+void journal_line_end(struct journal *journal, bool last)
 {
     json_end(&journal->json);
     line_write(journal, last);
@@ -240,7 +242,7 @@ static void put_files(struct json_out *json, const char *config)
 
 void journal_start(struct journal *journal, const struct options *options, uint64_t entries)
 {
-    struct json_out *json = line_begin(journal, "start");
+    struct json_out *json = journal_line_begin(journal, "start");
 
     if (!json)
         return;
@@ -248,12 +250,12 @@ void journal_start(struct journal *journal, const struct options *options, uint6
     put_files(json, options->config);
     json_put_uint(json, "entries", entries);
     put_options(json, options);
-    line_end(journal, false);
+    journal_line_end(journal, false);
 }
 
 void journal_kernel(struct journal *journal, const struct kernel_spec *spec)
 {
-    struct json_out *json = line_begin(journal, "kernel");
+    struct json_out *json = journal_line_begin(journal, "kernel");
 
     if (!json)
         return;
@@ -261,7 +263,7 @@ void journal_kernel(struct journal *journal, const struct kernel_spec *spec)
     json_put_string(json, "label", place_kernel(spec));
     json_put_string(json, "reference", spec->reference ? spec->reference->name : NULL);
     json_put_string(json, "where", spec->where);
-    line_end(journal, false);
+    journal_line_end(journal, false);
 }
 
 /* Counts one more launch of that kernel and verdict; under the lock. 0 without memory. */
@@ -294,7 +296,7 @@ void journal_check(struct journal *journal, const struct check_report *report, c
 
     if (report->verdict == VERDICT_MATCH && !report->notes)
         return;
-    json = line_begin(journal, events[report->verdict]);
+    json = journal_line_begin(journal, events[report->verdict]);
     if (!json)
         return;
     number = occurrence(journal, report);
@@ -305,7 +307,7 @@ void journal_check(struct journal *journal, const struct check_report *report, c
     json_put_uint(json, "occurrence", number);
     report_json_check(json, report);
     json_put_string(json, "bundle", bundle && *bundle ? bundle : NULL);
-    line_end(journal, false);
+    journal_line_end(journal, false);
 }
 
 static void put_hash(struct json_out *json, const char *key, uint64_t hash)
@@ -318,12 +320,13 @@ static void put_hash(struct json_out *json, const char *key, uint64_t hash)
 
 void journal_dims(struct journal *journal, const struct check_report *report)
 {
-    struct json_out *json = report->spec && report->binding ? line_begin(journal, "dims") : NULL;
+    struct json_out *json =
+        report->spec && report->binding ? journal_line_begin(journal, "dims") : NULL;
 
     if (!json)
         return;
     report_json_dims(json, report);
-    line_end(journal, false);
+    journal_line_end(journal, false);
 }
 
 /* What an append left in a cache. */
@@ -346,7 +349,7 @@ static void put_slots(struct json_out *json, const struct state_slots *slots)
 
 void journal_digest(struct journal *journal, const struct check_report *report)
 {
-    struct json_out *json = report->digest.made ? line_begin(journal, "digest") : NULL;
+    struct json_out *json = report->digest.made ? journal_line_begin(journal, "digest") : NULL;
 
     if (!json)
         return;
@@ -367,12 +370,12 @@ void journal_digest(struct journal *journal, const struct check_report *report)
     if (report->state.slots)
         put_slots(json, report->state.slots);
     json_put_string(json, "verdict", verdict_text(report->verdict));
-    line_end(journal, false);
+    journal_line_end(journal, false);
 }
 
 void journal_warning(struct journal *journal, const char *format, ...)
 {
-    struct json_out *json = line_begin(journal, "warning");
+    struct json_out *json = journal_line_begin(journal, "warning");
     char sentence[1024];
     va_list args;
 
@@ -382,23 +385,23 @@ void journal_warning(struct journal *journal, const char *format, ...)
     vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
     json_put_string(json, "sentence", sentence);
-    line_end(journal, false);
+    journal_line_end(journal, false);
 }
 
 void journal_control(struct journal *journal, const char *what)
 {
-    struct json_out *json = line_begin(journal, "control");
+    struct json_out *json = journal_line_begin(journal, "control");
 
     if (!json)
         return;
     json_put_string(json, "what", what);
-    line_end(journal, false);
+    journal_line_end(journal, false);
 }
 
 void journal_launch_error(struct journal *journal, const char *symbol, const uint32_t grid[3],
                           const uint32_t block[3], const char *error_name)
 {
-    struct json_out *json = line_begin(journal, "launch_error");
+    struct json_out *json = journal_line_begin(journal, "launch_error");
 
     if (!json)
         return;
@@ -406,105 +409,12 @@ void journal_launch_error(struct journal *journal, const char *symbol, const uin
     report_json_dim3(json, "grid", grid);
     report_json_dim3(json, "block", block);
     json_put_string(json, "error", error_name);
-    line_end(journal, false);
-}
-
-static void put_buckets(struct json_out *json, const struct counters_buckets *buckets)
-{
-    uint64_t checked = counters_checked(buckets);
-
-    json_put_uint(json, "checked", checked);
-    for (int v = 0; v < VERDICT_COUNT; v++)
-        json_put_uint(json, verdict_text((enum verdict)v), buckets->verdict[v]);
-    json_put_uint(json, "unchecked", counters_sum(buckets) - checked);
-    json_put_object(json, "reasons");
-    for (int k = SKIP_NONE + 1; k < SKIP_COUNT; k++) {
-        if (buckets->skip[k] > 0)
-            json_put_uint(json, skip_text((enum skip)k), buckets->skip[k]);
-    }
-    json_end(json);
-}
-
-static void write_kernel_totals(struct journal *journal, const struct counters_kernel *kernel)
-{
-    struct json_out *json = line_begin(journal, "totals");
-
-    if (!json)
-        return;
-    json_put_string(json, "kernel", kernel->spec->symbol);
-    json_put_string(json, "label", place_kernel(kernel->spec));
-    json_put_uint(json, "launches", counters_sum(&kernel->buckets));
-    put_buckets(json, &kernel->buckets);
-    json_put_uint(json, "elements", kernel->elements);
-    json_put_uint(json, "violations", kernel->violations);
-    json_put_double(json, "max_ratio", kernel->max_ratio);
-    json_put_array(json, "ratios");
-    for (int i = 0; i < COUNTERS_RATIOS; i++)
-        json_uint(json, kernel->ratios[i]);
-    json_end(json);
-    json_put_uint(json, "wide", kernel->wide);
-    json_put_uint(json, "spread_launches", kernel->spread_launches);
-    json_put_uint(json, "lean_launches", kernel->lean_launches);
-    json_put_uint(json, "narrow_elements", kernel->narrow_elements);
-    json_put_double(json, "square_ratio", kernel->square_ratio);
-    json_put_double(json, "mean_signed", kernel->mean_signed);
-    json_put_double(json, "bias", kernel->bias);
-    json_put_uint(json, "subsets", kernel->subsets);
-    json_put_double(json, "subset_share", kernel->subset_share);
-    json_put_uint(json, "projections", kernel->projections);
-    json_put_uint(json, "rows_left", kernel->rows_left);
-    json_put_double(json, "cost_s", (double)kernel->spent_ns / 1e9);
-    line_end(journal, false);
-}
-
-static void write_launch_errors(struct journal *journal, struct counters *counters)
-{
-    struct counters_error error;
-    struct json_out *json;
-
-    for (uint32_t i = 0; counters_read_error(counters, i, &error); i++) {
-        json = line_begin(journal, "launch_error");
-        if (!json)
-            return;
-        json_put_string(json, "kernel", error.symbol);
-        report_json_dim3(json, "grid", error.grid);
-        report_json_dim3(json, "block", error.block);
-        json_put_string(json, "error", error.error_name);
-        json_put_uint(json, "count", error.count);
-        line_end(journal, false);
-    }
-}
-
-/* Seconds; the parts of the cost overlap by `overlap`. The hook's is apart from them. */
-static void put_cost(struct json_out *json, const struct counters_totals *totals)
-{
-    json_put_object(json, "cost");
-    json_put_double(json, "threads", (double)totals->cost.thread / 1e9);
-    json_put_double(json, "copies", (double)totals->cost.copy / 1e9);
-    json_put_double(json, "references", (double)totals->cost.reference / 1e9);
-    json_put_double(json, "looks", (double)totals->cost.probe / 1e9);
-    json_put_double(json, "overlap", (double)totals->cost.overlap / 1e9);
-    json_put_double(json, "hook", (double)totals->hook_ns * (double)totals->seen / 1e9);
-    json_put_double(json, "elapsed", (double)totals->elapsed / 1e9);
-    json_end(json);
-}
-
-/* Seconds on the GPU, estimated from `timed` launches; nothing where none was timed. */
-static void put_gpu(struct json_out *json, const struct gpu_shares *gpu)
-{
-    if (!gpu->timed)
-        return;
-    json_put_object(json, "gpu");
-    json_put_uint(json, "timed", gpu->timed);
-    json_put_double(json, "all", gpu->all / 1e9);
-    json_put_double(json, "registered", gpu->registered / 1e9);
-    json_put_double(json, "checked", gpu->checked / 1e9);
-    json_end(json);
+    journal_line_end(journal, false);
 }
 
 void journal_api_error(struct journal *journal, const struct api_error *error, const char *text)
 {
-    struct json_out *json = line_begin(journal, error->own ? "call_error" : "api_error");
+    struct json_out *json = journal_line_begin(journal, error->own ? "call_error" : "api_error");
 
     if (!json)
         return;
@@ -527,13 +437,13 @@ void journal_api_error(struct journal *journal, const struct api_error *error, c
         json_end(json);
     }
     json_put_string(json, "sentence", text);
-    line_end(journal, false);
+    journal_line_end(journal, false);
 }
 
 void journal_contract(struct journal *journal, const struct contract *contract,
                       const struct contract_totals *totals)
 {
-    struct json_out *json = line_begin(journal, "contract");
+    struct json_out *json = journal_line_begin(journal, "contract");
 
     if (!json)
         return;
@@ -544,12 +454,12 @@ void journal_contract(struct journal *journal, const struct contract *contract,
     json_put_uint(json, "met", totals->met);
     json_put_uint(json, "differ", totals->differ);
     json_put_uint(json, "unhashed", totals->unhashed);
-    line_end(journal, false);
+    journal_line_end(journal, false);
 }
 
 void journal_lint(struct journal *journal, const struct lint_note *note, const char *label)
 {
-    struct json_out *json = line_begin(journal, "lint");
+    struct json_out *json = journal_line_begin(journal, "lint");
 
     if (!json)
         return;
@@ -562,32 +472,5 @@ void journal_lint(struct journal *journal, const struct lint_note *note, const c
     json_put_uint(json, "source_line", note->source_line);
     json_put_uint(json, "more", note->more);
     json_put_string(json, "sentence", note->sentence);
-    line_end(journal, false);
-}
-
-void journal_end(struct journal *journal, struct counters *counters)
-{
-    struct counters_kernel kernel;
-    struct counters_totals totals;
-    struct json_out *json;
-
-    if (!journal || journal_forked(journal))
-        return;
-    for (uint32_t n = 0; n < counters_numbers(counters); n++) {
-        if (counters_read_kernel(counters, n, &kernel))
-            write_kernel_totals(journal, &kernel);
-    }
-    write_launch_errors(journal, counters);
-    counters_read(counters, &totals);
-    json = line_begin(journal, "end");
-    if (!json)
-        return;
-    json_put_uint(json, "seen", totals.seen);
-    json_put_uint(json, "kernels", totals.kernels);
-    put_buckets(json, &totals.buckets);
-    json_put_bool(json, "balanced", counters_balanced(&totals));
-    json_put_uint(json, "lost_lines", journal_lost(journal));
-    put_cost(json, &totals);
-    put_gpu(json, &totals.gpu);
-    line_end(journal, true);
+    journal_line_end(journal, false);
 }

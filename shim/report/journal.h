@@ -21,6 +21,8 @@
  *   contract      at the end: what came of one contract of the registry
  *   lint          what a rule of cuvet lint notes about a launched kernel (CUVET_LINT)
  *   control       checking was steered: "what" is "start", "stop" or "sample P"
+ *   interim       counts so far, of a kernel or, without one, of the process: members as in
+ *                 `totals` and `end`; they count where the process leaves no `end`
  *   totals        at the end: the counters of one kernel; "ratios" as counters_ratio_bin() has them
  *   end           at the end: the counters of the process; without it the process was killed
  *
@@ -83,6 +85,9 @@ void journal_contract(struct journal *journal, const struct contract *contract,
 void journal_lint(struct journal *journal, const struct lint_note *note, const char *label);
 /* The error of an earlier launch, and its sentence. */
 void journal_api_error(struct journal *journal, const struct api_error *error, const char *text);
+/* Counts so far, when the run has lasted *due_ns; sets *due_ns to when the next are due, an eighth
+ * later. 0: never. One thread at a time. */
+void journal_interim(struct journal *journal, struct counters *counters, uint64_t *due_ns);
 /* The totals of each kernel, then the end line. Once, as the last. */
 void journal_end(struct journal *journal, struct counters *counters);
 

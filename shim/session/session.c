@@ -60,6 +60,7 @@ static struct session {
     struct counters *counters;
     struct quota quota;
     struct journal *journal;
+    uint64_t interim_due; /* ns; the collector's */
     struct summary *summary;
     struct contract_totals contracts[CONTRACTS]; /* by contract.number */
     struct bundles *bundles;
@@ -107,6 +108,7 @@ static void on_judged(void *user, const struct check_report *report,
     char path[BUNDLE_PATH] = "";
     if (counters_check(s->counters, report))
         journal_dims(s->journal, report);
+    journal_interim(s->journal, s->counters, &s->interim_due);
     if (s->options.digest)
         journal_digest(s->journal, report);
     session_contract_judged(&(struct session_reports){s->counters, s->journal, s->summary},
@@ -212,15 +214,6 @@ static void on_registry_complaint(void *user, const char *sentence)
     summary_note(s->summary, "%s", sentence);
 }
 
-static enum log_level log_level_of(const char *name)
-{
-    if (!strcmp(name, "quiet"))
-        return LOG_QUIET;
-    if (!strcmp(name, "info"))
-        return LOG_INFO;
-    return !strcmp(name, "debug") ? LOG_DEBUG : LOG_WARN;
-}
-
 static enum status start_reports(struct session *s, struct error *err)
 {
     struct error trouble = {{0}};
@@ -233,6 +226,7 @@ static enum status start_reports(struct session *s, struct error *err)
     s->summary = summary_create();
     if (!s->counters || !s->summary)
         return error_set(err, STATUS_NO_MEMORY, "no memory for counters");
+    s->interim_due = (uint64_t)s->options.interim_ms * 1000000;
     if (journal_create(&s->journal, s->options.report, *s->options.run ? s->options.run : NULL,
                        &s->quota, &trouble))
         log_line(LOG_WARN, "no journal: %s", trouble.text);
@@ -576,7 +570,7 @@ static void start_uninterrupted(struct session *s)
     struct error err = {{0}};
     options_read(&s->options, environ, on_complaint, NULL);
     options_keep(&s->options);
-    log_set_level(log_level_of(s->options.log));
+    log_set_level(log_level_named(s->options.log));
     s->pid = getpid();
     s->watches = tracing_wanted(&s->options) || recorder_wanted(&s->options) || s->options.lint;
     if (s->options.disable || !strcmp(s->options.mode, "off"))

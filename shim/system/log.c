@@ -84,3 +84,12 @@ void log_line(enum log_level level, const char *format, ...)
     }
     errno = saved;
 }
+
+enum log_level log_level_named(const char *name)
+{
+    if (!strcmp(name, "quiet"))
+        return LOG_QUIET;
+    if (!strcmp(name, "info"))
+        return LOG_INFO;
+    return !strcmp(name, "debug") ? LOG_DEBUG : LOG_WARN;
+}

@@ -17,6 +17,7 @@ enum log_level { LOG_QUIET, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 void log_set_level(enum log_level level);
 enum log_level log_level(void);
+enum log_level log_level_named(const char *name); /* of CUVET_LOG */
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Text of several lines, as it is: what is in it has been made printable before. */

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "lang/dtype.h"
 #include "lang/signature.h"
-#include "report/origin.h"
+#include "base/origin.h"
 #include "report/place.h"
 #include "system/files.h"
 #include "system/log.h"

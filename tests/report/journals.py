@@ -1,6 +1,6 @@
-"""journals.py FOLDER - made-up journals of three ranks.
+"""journals.py FOLDER [interim] - made-up journals of three ranks.
 
-Ranks 0 and 1 ended, rank 2 was killed. The label of the wrong kernel is HTML, its bundle's name has a
+Ranks 0 and 1 ended, rank 2 was killed, with `interim` behind counts so far. The label of the wrong kernel is HTML, its bundle's name has a
 blank and a quote.
 """
 import json
@@ -10,7 +10,7 @@ import sys
 WRONG = "<script>alert('1')</script>&\"\\\u202e"
 
 
-def rank_lines(rank, ended, findings):
+def rank_lines(rank, ended, findings, interim):
     clock = rank * 500
 
     def line(event, **fields):
@@ -36,6 +36,13 @@ def rank_lines(rank, ended, findings):
                    first={"array": "y", "index": [0, 2], "got": "NaN", "reference": 2, "bound": 0.1},
                    parity={"contract": "c", "sentence": "contract c: item 1 is item 0 of <b>"},
                    bundle="/nowhere/it's b-%d-%d" % (rank, i))
+        if interim and i % 2:  # behind the second finding, and again behind the fourth
+            yield line("interim", **wrong, launches=i + 3, **verdicts(0, i + 1, 2), elements=100 * (i + 1),
+                       violations=7, max_ratio=12.5, ratios=[0] * 24)
+            yield line("interim", kernel="_Zgood", label="good", launches=8 * i, **verdicts(3 * i, 0, 5 * i),
+                       elements=10, violations=0, max_ratio=0.5, ratios=[0] * 24)
+            yield line("interim", seen=i + 3 + 8 * i, kernels=2, **verdicts(3 * i, i + 1, 5 * i + 2),
+                       cost={"threads": 0.1, "copies": 0, "references": 0, "looks": 0, "overlap": 0, "elapsed": 4})
     yield line("warning", sentence="a warning with <b>markup</b>")
     yield line("lint", kernel="_Zgood", label="good", rule="accumulator-narrow", severity="note", line=42,
                source="/src/sum.py", source_line=7, more=0, sentence="add.bf16 adds up in <b>16</b> bits")
@@ -61,4 +68,4 @@ for number in range(3):
     os.makedirs(where, exist_ok=True)
     os.makedirs("%s/it's b-%d-0" % (where, number), exist_ok=True)
     with open("%s/journal-node%d-%d-r1.jsonl" % (where, number, 100 + number), "w", encoding="utf-8") as out:
-        out.writelines(rank_lines(number, number != 2, 5))
+        out.writelines(rank_lines(number, number != 2, 5, number == 2 and "interim" in sys.argv))

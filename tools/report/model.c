@@ -70,11 +70,11 @@ static int by_interest(const void *left, const void *right)
     const struct model_kernel *b = *(struct model_kernel *const *)right;
     static const enum verdict order[] = {VERDICT_MISMATCH, VERDICT_INCONCLUSIVE};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
-        if (a->verdict[order[i]] != b->verdict[order[i]])
-            return a->verdict[order[i]] > b->verdict[order[i]] ? -1 : 1;
+        if (a->counts.verdict[order[i]] != b->counts.verdict[order[i]])
+            return a->counts.verdict[order[i]] > b->counts.verdict[order[i]] ? -1 : 1;
     }
-    if (a->launches != b->launches)
-        return a->launches > b->launches ? -1 : 1;
+    if (a->counts.launches != b->counts.launches)
+        return a->counts.launches > b->counts.launches ? -1 : 1;
     return strcmp(a->symbol, b->symbol);
 }
 

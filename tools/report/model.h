@@ -4,9 +4,9 @@
  * The memory is bounded whatever the journals hold: rows of kernels, processes, findings and
  * warnings are kept up to the limits below, later ones are only counted in the totals.
  *
- * A process whose journal ends with its `end` line is counted by that line and its `totals`; of one
- * that was killed the findings and inconclusive launches alone are known, by the `occurrence` of
- * their last line.
+ * A process whose journal ends with its `end` line is counted by that line and its `totals`. One
+ * that was killed is counted by its last `interim` lines, and by the findings and inconclusive
+ * launches behind them, whose number is the `occurrence` of their last line.
  */
 #ifndef TOOLS_REPORT_MODEL_H
 #define TOOLS_REPORT_MODEL_H
@@ -37,13 +37,21 @@ struct model_element {
     double got, reference, bound;
 };
 
-struct model_kernel {
-    char *symbol, *label, *reference, *where;
+/* What lines of counters add up to. */
+struct model_counts {
     uint64_t launches, verdict[VERDICT_COUNT], skip[SKIP_COUNT];
+    uint64_t other_skips; /* for reasons that this version does not have */
     uint64_t elements, violations;
     double max_ratio;
     uint64_t ratios[COUNTERS_RATIOS]; /* checked launches by worst error/bound */
     uint64_t spread_launches, lean_launches;
+};
+
+struct model_kernel {
+    char *symbol, *label, *reference, *where;
+    struct model_counts counts;
+    struct model_counts interim; /* so far, of the process `interim_epoch` */
+    uint64_t interim_epoch;
     unsigned findings; /* kept */
     /* Of the process that is being read, before its totals: */
     uint64_t epoch, open_mismatch, open_inconclusive;
@@ -55,6 +63,7 @@ struct model_process {
     char *host, *run, *program, *file;
     int64_t pid, rank; /* rank -1: none */
     int64_t begin_ms, last_ms;
+    int64_t interim_ms; /* of its last counts so far; 0: none */
     bool ended, balanced;
     uint64_t seen, verdict[VERDICT_COUNT], lost_lines;
     double cost, elapsed; /* seconds */
@@ -96,6 +105,7 @@ struct model {
     struct timeline timeline;
     /* The process that is being read: */
     struct model_process *open, spare;
+    struct model_counts interim; /* its counts */
     uint64_t epoch;
     const char *file;
 };

@@ -9,6 +9,7 @@
 #include "report/journal.h"
 #include "tools/report/fields.h"
 #include "tools/report/model.h"
+#include "tools/report/model_counts.h"
 
 static enum status no_memory(struct error *err)
 {
@@ -85,28 +86,11 @@ static enum status read_time(json_t *line, int64_t *out, struct error *err)
     return status ? status : lines_time(text, out, err);
 }
 
-/* What is known of a process that left no totals. */
-static void add_open_counts(struct model *model)
-{
-    for (uint32_t i = 0; i <= model->kernels; i++) {
-        struct model_kernel *kernel = i < model->kernels ? model->kernel[i] : &model->other;
-        if (kernel->epoch != model->epoch)
-            continue;
-        kernel->verdict[VERDICT_MISMATCH] += kernel->open_mismatch;
-        kernel->verdict[VERDICT_INCONCLUSIVE] += kernel->open_inconclusive;
-        kernel->launches += kernel->open_mismatch + kernel->open_inconclusive;
-        model->open->verdict[VERDICT_MISMATCH] += kernel->open_mismatch;
-        model->open->verdict[VERDICT_INCONCLUSIVE] += kernel->open_inconclusive;
-    }
-    model->verdict[VERDICT_MISMATCH] += model->open->verdict[VERDICT_MISMATCH];
-    model->verdict[VERDICT_INCONCLUSIVE] += model->open->verdict[VERDICT_INCONCLUSIVE];
-}
-
 static void close_process(struct model *model)
 {
     if (model->open && !model->open->ended) {
         model->unended++;
-        add_open_counts(model);
+        model_count_open(model);
     }
     model->open = NULL;
 }
@@ -130,6 +114,7 @@ static enum status open_process(struct model *model, json_t *line, int64_t ms, s
     model->all_processes++;
     model->epoch++;
     model->open = process;
+    model->interim = (struct model_counts){0};
     process->rank = -1;
     process->begin_ms = process->last_ms = ms;
     enum status status = field_int(line, "pid", &process->pid, err);
@@ -146,138 +131,6 @@ static enum status open_process(struct model *model, json_t *line, int64_t ms, s
 }
 
 /* ---- events ---- */
-
-static enum status add_counts(json_t *object, const char *const names[], uint64_t *into[],
-                              struct error *err)
-{
-    enum status status = STATUS_OK;
-    for (int i = 0; !status && names[i]; i++) {
-        uint64_t count = 0;
-        status = field_count(object, names[i], &count, err);
-        *into[i] += count;
-    }
-    return status;
-}
-
-static enum status add_verdicts(json_t *line, uint64_t verdict[VERDICT_COUNT], struct error *err)
-{
-    enum status status = STATUS_OK;
-    for (int v = 0; !status && v < VERDICT_COUNT; v++) {
-        uint64_t count = 0;
-        status = field_count(line, verdict_text((enum verdict)v), &count, err);
-        verdict[v] += count;
-    }
-    return status;
-}
-
-/* *others: launches unchecked for reasons that this version does not have. */
-static enum status add_reasons(json_t *line, uint64_t skip[SKIP_COUNT], uint64_t *others,
-                               struct error *err)
-{
-    json_t *reasons;
-    const char *name;
-    json_t *value;
-    enum status status = field_object(line, "reasons", &reasons, err);
-    if (status || !reasons)
-        return status;
-    json_object_foreach(reasons, name, value)
-    {
-        uint64_t count = 0;
-        enum skip known = SKIP_NONE + 1;
-        status = field_count(reasons, name, &count, err);
-        if (status)
-            return status;
-        while (known < SKIP_COUNT && strcmp(skip_text(known), name) != 0)
-            known++;
-        *(known < SKIP_COUNT ? &skip[known] : others) += count;
-    }
-    return STATUS_OK;
-}
-
-static enum status add_ratios(json_t *line, struct model_kernel *kernel, struct error *err)
-{
-    json_t *ratios;
-    enum status status = field_array(line, "ratios", &ratios, err);
-    for (size_t i = 0; !status && ratios && i < COUNTERS_RATIOS; i++) {
-        int64_t count;
-        if (!field_element(ratios, i, &count) || count < 0)
-            return error_set(err, STATUS_INVALID, "'ratios' is no array of %d counts",
-                             COUNTERS_RATIOS);
-        kernel->ratios[i] += (uint64_t)count;
-    }
-    return status;
-}
-
-static enum status read_totals(struct model *model, json_t *line, struct error *err)
-{
-    static const char *const names[] = {"launches",        "elements",      "violations",
-                                        "spread_launches", "lean_launches", NULL};
-    struct model_kernel *kernel;
-    double max_ratio = 0;
-    uint64_t others = 0;
-    enum status status = find_kernel(model, line, &kernel, err);
-    if (status)
-        return status;
-    uint64_t *into[] = {&kernel->launches, &kernel->elements, &kernel->violations,
-                        &kernel->spread_launches, &kernel->lean_launches};
-    kernel->epoch = 0; /* the totals count what was found before */
-    status = add_counts(line, names, into, err);
-    if (!status)
-        status = add_verdicts(line, kernel->verdict, err);
-    if (!status)
-        status = add_reasons(line, kernel->skip, &others, err);
-    if (!status)
-        status = add_ratios(line, kernel, err);
-    if (!status)
-        status = field_real(line, "max_ratio", &max_ratio, err);
-    if (max_ratio > kernel->max_ratio || isnan(max_ratio))
-        kernel->max_ratio = max_ratio;
-    return status;
-}
-
-static enum status read_cost(struct model_process *process, json_t *line, struct error *err)
-{
-    static const char *const parts[] = {"threads", "copies", "references", "looks"};
-    json_t *cost;
-    double overlap = 0;
-    enum status status = field_object(line, "cost", &cost, err);
-    if (status || !cost)
-        return status;
-    for (size_t i = 0; !status && i < sizeof parts / sizeof *parts; i++) {
-        double seconds = 0;
-        status = field_real(cost, parts[i], &seconds, err);
-        process->cost += seconds;
-    }
-    if (!status)
-        status = field_real(cost, "overlap", &overlap, err);
-    process->cost -= overlap;
-    return status ? status : field_real(cost, "elapsed", &process->elapsed, err);
-}
-
-static enum status read_end(struct model *model, json_t *line, struct error *err)
-{
-    struct model_process *process = model->open;
-    if (!process || process->ended)
-        return STATUS_OK;
-    process->ended = process->balanced = true;
-    enum status status = field_count(line, "seen", &process->seen, err);
-    if (!status)
-        status = field_count(line, "lost_lines", &process->lost_lines, err);
-    if (!status)
-        status = field_bool(line, "balanced", &process->balanced, err);
-    if (!status)
-        status = add_verdicts(line, process->verdict, err);
-    if (!status)
-        status = add_reasons(line, model->skip, &model->other_skips, err);
-    if (!status)
-        status = read_cost(process, line, err);
-    for (int v = 0; v < VERDICT_COUNT; v++)
-        model->verdict[v] += process->verdict[v];
-    model->seen += process->seen;
-    model->lost_lines += process->lost_lines;
-    model->unbalanced += !process->balanced;
-    return status;
-}
 
 /* A finding, or an inconclusive launch: counted until the totals come. */
 static enum status count_open(struct model *model, json_t *line, bool finding,
@@ -393,7 +246,7 @@ static enum status keep_finding(struct model *model, json_t *line, struct model_
     if (!status)
         status = field_object(line, "numbers", &numbers, err);
     if (!status && numbers)
-        status = add_counts(numbers, names, into, err);
+        status = model_add_fields(numbers, names, into, err);
     if (!status && numbers)
         status = field_real(numbers, "max_ratio", &finding->max_ratio, err);
     if (!status)
@@ -505,6 +358,18 @@ static enum status read_lint(struct model *model, json_t *line, struct error *er
     return add_sentence(model, model->lint, &model->lints, MODEL_LINT, text, err);
 }
 
+/* Of a kernel, or of the process; `interim`: so far. */
+static enum status read_counts(struct model *model, json_t *line, const char *event,
+                               struct error *err)
+{
+    bool interim = strcmp(event, "interim") == 0;
+    struct model_kernel *kernel;
+    if (strcmp(event, "end") == 0 || !json_object_get(line, "kernel"))
+        return model_read_process(model, line, interim, err);
+    enum status status = find_kernel(model, line, &kernel, err);
+    return status ? status : model_read_kernel(model, kernel, line, interim, err);
+}
+
 static enum status read_event(struct model *model, json_t *line, const char *event, int64_t ms,
                               struct error *err)
 {
@@ -521,10 +386,8 @@ static enum status read_event(struct model *model, json_t *line, const char *eve
         return read_finding(model, line, ms, err);
     if (strcmp(event, "inconclusive") == 0)
         return read_inconclusive(model, line, ms, err);
-    if (strcmp(event, "totals") == 0)
-        return read_totals(model, line, err);
-    if (strcmp(event, "end") == 0)
-        return read_end(model, line, err);
+    if (strcmp(event, "totals") == 0 || strcmp(event, "end") == 0 || strcmp(event, "interim") == 0)
+        return read_counts(model, line, event, err);
     if (strcmp(event, "kernel") == 0)
         return find_kernel(model, line, &kernel, err);
     if (strcmp(event, "launch_error") == 0)

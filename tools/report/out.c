@@ -76,10 +76,10 @@ void out_time(char out[32], int64_t ms)
 
 void out_ratio(char out[32], const struct model_kernel *kernel)
 {
-    if (model_checked(kernel->verdict) == 0)
+    if (model_checked(kernel->counts.verdict) == 0)
         snprintf(out, 32, "-");
     else
-        verdict_ratio_text(out, kernel->max_ratio, kernel->violations == 0);
+        verdict_ratio_text(out, kernel->counts.max_ratio, kernel->counts.violations == 0);
 }
 
 /* A case whose outcome the elements do not show. */

@@ -25,8 +25,8 @@ static void put_failure(FILE *file, const struct model *m, const struct model_ke
     fprintf(file,
             "      <failure type=\"%s\" message=\"%" PRIu64 " of %" PRIu64
             " checked launches are a mismatch\">",
-            f ? out_rule_of(f)->id : "mismatch", kernel->verdict[VERDICT_MISMATCH],
-            model_checked(kernel->verdict));
+            f ? out_rule_of(f)->id : "mismatch", kernel->counts.verdict[VERDICT_MISMATCH],
+            model_checked(kernel->counts.verdict));
     if (f) {
         fprintf(file, "launch %" PRIu64 ": ", f->launch);
         out_escaped(file, sentence);
@@ -56,12 +56,12 @@ static void put_case(FILE *file, const struct model *m, const struct model_kerne
     fprintf(file, "\" name=\"");
     out_escaped(file, model_kernel_name(kernel));
     fprintf(file, "\" time=\"0\">\n");
-    if (kernel->verdict[VERDICT_MISMATCH] > 0)
+    if (kernel->counts.verdict[VERDICT_MISMATCH] > 0)
         put_failure(file, m, kernel);
-    else if (model_checked(kernel->verdict) == 0)
+    else if (model_checked(kernel->counts.verdict) == 0)
         fprintf(file, "      <skipped message=\"none of its %" PRIu64 " launches was checked\"/>\n",
-                kernel->launches);
-    else if (kernel->verdict[VERDICT_MATCH] == 0)
+                kernel->counts.launches);
+    else if (kernel->counts.verdict[VERDICT_MATCH] == 0)
         fprintf(file, "      <skipped message=\"its checks were inconclusive\"/>\n");
     fprintf(file, "    </testcase>\n");
 }
@@ -70,9 +70,9 @@ void out_junit(FILE *file, const struct model *m)
 {
     uint32_t failures = 0, skipped = 0;
     for (uint32_t i = 0; i < m->kernels; i++) {
-        bool failed = m->kernel[i]->verdict[VERDICT_MISMATCH] > 0;
+        bool failed = m->kernel[i]->counts.verdict[VERDICT_MISMATCH] > 0;
         failures += failed;
-        skipped += !failed && m->kernel[i]->verdict[VERDICT_MATCH] == 0;
+        skipped += !failed && m->kernel[i]->counts.verdict[VERDICT_MATCH] == 0;
     }
     fprintf(file,
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"cuvet\" "
@@ -120,7 +120,7 @@ static void put_kernel_families(FILE *file, const struct model *m)
         put_label(file, model_kernel_name(m->kernel[i]));
         fprintf(file, "\",symbol=\"");
         put_label(file, m->kernel[i]->symbol);
-        fprintf(file, "\"} %" PRIu64 "\n", m->kernel[i]->launches);
+        fprintf(file, "\"} %" PRIu64 "\n", m->kernel[i]->counts.launches);
     }
     put_family(file, "cuvet_kernel_checks", "counter", "Checked launches by verdict.");
     for (uint32_t i = 0; i < m->kernels; i++) {
@@ -131,19 +131,19 @@ static void put_kernel_families(FILE *file, const struct model *m)
             put_label(file, m->kernel[i]->symbol);
             fprintf(file, "\",against=\"%s\",verdict=\"%s\"} %" PRIu64 "\n",
                     model_is_lifted(m->kernel[i]) ? "ptx" : "reference",
-                    verdict_text((enum verdict)v), m->kernel[i]->verdict[v]);
+                    verdict_text((enum verdict)v), m->kernel[i]->counts.verdict[v]);
         }
     }
     put_family(file, "cuvet_kernel_worst_ratio", "gauge", "Largest error, in units of its bound.");
     for (uint32_t i = 0; i < m->kernels; i++) {
-        if (model_checked(m->kernel[i]->verdict) == 0)
+        if (model_checked(m->kernel[i]->counts.verdict) == 0)
             continue;
         fprintf(file, "cuvet_kernel_worst_ratio{kernel=\"");
         put_label(file, model_kernel_name(m->kernel[i]));
         fprintf(file, "\",symbol=\"");
         put_label(file, m->kernel[i]->symbol);
         fprintf(file, "\"} ");
-        put_number(file, m->kernel[i]->max_ratio);
+        put_number(file, m->kernel[i]->counts.max_ratio);
         fprintf(file, "\n");
     }
 }

@@ -43,9 +43,9 @@ static void put_totals(FILE *file, const struct model *m)
     put_card(file, "odd", m->unended, "processes without totals");
     fprintf(file, "</div>\n");
     if (m->unended > 0)
-        fprintf(file,
-                "<p class=\"odd\">Processes without totals were killed, crashed or are still "
-                "running: of these mismatches and inconclusive launches alone are counted.</p>\n");
+        fprintf(file, "<p class=\"odd\">Processes without totals were killed, crashed or are still "
+                      "running: counted are the last counts in their journals, and what was found "
+                      "since.</p>\n");
     if (m->unbalanced > 0)
         fprintf(file, "<p class=\"bad\">The counters of %" PRIu64 " process%s do not add up.</p>\n",
                 m->unbalanced, m->unbalanced == 1 ? "" : "es");
@@ -82,7 +82,7 @@ static void put_cell(FILE *file, uint64_t number, const char *class)
 
 static void put_kernel(FILE *file, const struct model_kernel *k)
 {
-    uint64_t checked = model_checked(k->verdict);
+    uint64_t checked = model_checked(k->counts.verdict);
     char worst[32];
     out_ratio(worst, k);
     fprintf(file, "<tr><td class=\"name\" title=\"");
@@ -92,18 +92,18 @@ static void put_kernel(FILE *file, const struct model_kernel *k)
     fprintf(file, "</td><td>");
     out_escaped(file, k->reference);
     fprintf(file, "</td>");
-    put_cell(file, k->launches, "");
+    put_cell(file, k->counts.launches, "");
     put_cell(file, checked, "");
-    put_cell(file, k->verdict[VERDICT_MATCH], "good");
-    put_cell(file, k->verdict[VERDICT_MISMATCH], "bad");
-    put_cell(file, k->verdict[VERDICT_INCONCLUSIVE], "odd");
-    put_cell(file, k->launches > checked ? k->launches - checked : 0, "");
+    put_cell(file, k->counts.verdict[VERDICT_MATCH], "good");
+    put_cell(file, k->counts.verdict[VERDICT_MISMATCH], "bad");
+    put_cell(file, k->counts.verdict[VERDICT_INCONCLUSIVE], "odd");
+    put_cell(file, k->counts.launches > checked ? k->counts.launches - checked : 0, "");
     fprintf(file, "<td class=\"n\" data-value=\"%g\">%s</td><td>",
-            checked == 0          ? -1
-            : isnan(k->max_ratio) ? INFINITY
-                                  : k->max_ratio,
+            checked == 0                 ? -1
+            : isnan(k->counts.max_ratio) ? INFINITY
+                                         : k->counts.max_ratio,
             worst);
-    picture_ratios(file, k->ratios, true);
+    picture_ratios(file, k->counts.ratios, true);
     fprintf(file, "</td></tr>\n");
 }
 
@@ -127,8 +127,8 @@ static void put_histogram(FILE *file, const struct model *m)
     uint64_t ratios[COUNTERS_RATIOS] = {0}, all = 0;
     for (uint32_t k = 0; k < m->kernels; k++) {
         for (int i = 0; i < COUNTERS_RATIOS; i++) {
-            ratios[i] += m->kernel[k]->ratios[i];
-            all += m->kernel[k]->ratios[i];
+            ratios[i] += m->kernel[k]->counts.ratios[i];
+            all += m->kernel[k]->counts.ratios[i];
         }
     }
     if (all == 0)
@@ -166,7 +166,7 @@ static void put_buckets(FILE *file, const struct model *m)
 
 static void put_process(FILE *file, const struct model_process *p)
 {
-    char began[32], name[160];
+    char began[32], when[32], name[160];
     out_time(began, p->begin_ms);
     model_process_text(p, name, sizeof name);
     fprintf(file, "<tr><td>");
@@ -183,7 +183,11 @@ static void put_process(FILE *file, const struct model_process *p)
                 100 * p->cost / p->elapsed);
     else
         fprintf(file, "<td class=\"n\" data-value=\"-1\">-</td>");
-    fprintf(file, "<td>%s</td></tr>\n", p->ended ? "" : "no totals");
+    out_time(when, p->interim_ms);
+    if (p->ended || !p->interim_ms)
+        fprintf(file, "<td>%s</td></tr>\n", p->ended ? "" : "no totals");
+    else
+        fprintf(file, "<td>no totals; counts of %s</td></tr>\n", when);
 }
 
 static void put_processes(FILE *file, const struct model *m)

@@ -32,15 +32,15 @@ static void put_kernel(struct json_out *json, const struct model_kernel *kernel)
     json_put_string(json, "label", kernel->label);
     json_put_string(json, "reference", kernel->reference);
     json_put_string(json, "where", kernel->where);
-    json_put_uint(json, "launches", kernel->launches);
-    put_verdicts(json, kernel->verdict);
-    put_reasons(json, kernel->skip, 0);
-    json_put_uint(json, "elements", kernel->elements);
-    json_put_uint(json, "violations", kernel->violations);
-    json_put_double(json, "max_ratio", kernel->max_ratio);
+    json_put_uint(json, "launches", kernel->counts.launches);
+    put_verdicts(json, kernel->counts.verdict);
+    put_reasons(json, kernel->counts.skip, 0);
+    json_put_uint(json, "elements", kernel->counts.elements);
+    json_put_uint(json, "violations", kernel->counts.violations);
+    json_put_double(json, "max_ratio", kernel->counts.max_ratio);
     json_put_array(json, "ratios");
     for (int i = 0; i < COUNTERS_RATIOS; i++)
-        json_uint(json, kernel->ratios[i]);
+        json_uint(json, kernel->counts.ratios[i]);
     json_end(json);
     json_end(json);
 }
@@ -61,6 +61,10 @@ static void put_process(struct json_out *json, const struct model_process *proce
     json_put_string(json, "began", time);
     json_put_double(json, "seconds", (double)(process->last_ms - process->begin_ms) / 1e3);
     json_put_bool(json, "ended", process->ended);
+    if (!process->ended && process->interim_ms) {
+        out_time(time, process->interim_ms);
+        json_put_string(json, "counted", time);
+    }
     json_put_uint(json, "seen", process->seen);
     put_verdicts(json, process->verdict);
     json_put_double(json, "cost_seconds", process->cost);

@@ -18,9 +18,11 @@ static void put_totals(FILE *file, const struct model *m)
             m->verdict[VERDICT_MISMATCH], m->verdict[VERDICT_INCONCLUSIVE]);
     if (m->unended > 0)
         fprintf(file,
-                "  %" PRIu64 " process%s left no totals (killed, a crash, or still running): of "
-                "these mismatches and inconclusive launches alone are counted.\n",
-                m->unended, m->unended == 1 ? "" : "es");
+                "  %" PRIu64
+                " process%s left no totals (killed, a crash, or still running): counted "
+                "are the last counts in %s, and what was found since.\n",
+                m->unended, m->unended == 1 ? "" : "es",
+                m->unended == 1 ? "its journal" : "their journals");
     if (m->unbalanced > 0)
         fprintf(file, "  WARNING: the counters of %" PRIu64 " process%s do not add up.\n",
                 m->unbalanced, m->unbalanced == 1 ? "" : "es");
@@ -44,8 +46,9 @@ static void put_kernels(FILE *file, const struct model *m)
         fprintf(file,
                 "  %-*s  %10" PRIu64 "  %9" PRIu64 "  %9" PRIu64 "  %9" PRIu64 "  %12" PRIu64
                 "  %17s\n",
-                NAME_WIDTH, name, k->launches, model_checked(k->verdict), k->verdict[VERDICT_MATCH],
-                k->verdict[VERDICT_MISMATCH], k->verdict[VERDICT_INCONCLUSIVE], worst);
+                NAME_WIDTH, name, k->counts.launches, model_checked(k->counts.verdict),
+                k->counts.verdict[VERDICT_MATCH], k->counts.verdict[VERDICT_MISMATCH],
+                k->counts.verdict[VERDICT_INCONCLUSIVE], worst);
     }
     if (m->kernels > rows)
         fprintf(file, "  ... and %u more\n", m->kernels - rows);

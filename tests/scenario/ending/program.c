@@ -1,11 +1,12 @@
 /*
  * program.c - ways in which a program may end: `program FATBIN WAY`.
  *
- * All but `orderly` end with launches under way.
+ * All but `orderly` and `killed` end with launches under way.
  */
 #include "common/program.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,11 @@ int main(int argc, char **argv)
         pthread_create(&thread, NULL, launch_for_ever, NULL);
         usleep(20000);
         exit(7);
+    }
+    if (!strcmp(way, "killed")) {
+        CHECK(cuStreamSynchronize(stream));
+        sleep(3);
+        raise(SIGKILL);
     }
     norm_print("orderly", &norm);
     CHECK(cuStreamDestroy(stream));

@@ -53,6 +53,36 @@ static void the_form_that_tools_read(void **state)
     assert_has(f->line[0], "\"violations\":2,\"max_ratio\":31.5,");
 }
 
+/* Counts so far are lines of their own, ever further apart. */
+static void counts_so_far_are_written_when_due(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t due = 0, number = 0;
+
+    open_journal(f, 1 << 20, NULL);
+    counters_add_kernel(f->counters, &f->check.spec);
+    counters_seen(f->counters);
+    counters_check(f->counters, &f->check.report);
+    journal_interim(f->journal, f->counters, &due); /* never */
+    due = UINT64_C(3600000000000);
+    journal_interim(f->journal, f->counters, &due); /* not yet */
+    read_lines(f);
+    assert_int_equal(f->lines, 0);
+    due = 1;
+    journal_interim(f->journal, f->counters, &due);
+    assert_true(due > 1 && due < UINT64_C(3600000000000));
+    journal_interim(NULL, f->counters, &due);
+    read_lines(f);
+    assert_int_equal(f->lines, 2);
+    assert_true(journal_line_is(f->line[0], "interim"));
+    assert_has(f->line[0],
+               "\"kernel\":\"_Z6doublePK13__nv_bfloat16PS_\",\"label\":\"double\",\"launches\":1,");
+    assert_true(journal_line_is(f->line[1], "interim"));
+    assert_false(journal_line_uint(f->line[0], "seen", &number));
+    assert_true(journal_line_uint(f->line[1], "seen", &number) && number == 1);
+    assert_true(journal_line_uint(f->line[1], "mismatch", &number) && number == 1);
+}
+
 static void other_lines_are_not_read(void **state)
 {
     uint64_t number = 7;
@@ -397,6 +427,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         JOURNAL_TEST(the_form_that_tools_read),
+        JOURNAL_TEST(counts_so_far_are_written_when_due),
         JOURNAL_TEST(other_lines_are_not_read),
         JOURNAL_TEST(a_finding_has_all_numbers),
         JOURNAL_TEST(digests_are_lines_of_their_own),

@@ -41,7 +41,6 @@ struct fixture {
 static void make_old(const char *path)
 {
     const struct timespec day = {.tv_sec = time(NULL) - 86400};
-
     if (utimensat(AT_FDCWD, path, (const struct timespec[]){day, day}, 0) != 0)
         _exit(97);
 }
@@ -50,14 +49,25 @@ static void make_old(const char *path)
 static void plant(const char *path, bool link)
 {
     char moved[700];
-
     snprintf(moved, sizeof moved, "%s.moved", path);
     if (link ? rename(path, moved) != 0 || symlink(moved, path) != 0
              : chown(path, 65534, 65534) != 0)
         _exit(97);
 }
 
-/* "match", "finding": a process with that result; "crash": a finding, and no end line; "old",
+/* Counts so far, of the finding that is counted already; then another finding. */
+static void write_late(struct journal *journal, struct counters *counters,
+                       const struct made_up_check *check)
+{
+    uint64_t due = 1;
+    counters_seen(counters);
+    counters_skip(counters, (int64_t)check->spec.number, SKIP_NOT_SAMPLED);
+    journal_interim(journal, counters, &due);
+    journal_check(journal, &check->report, NULL);
+}
+
+/* "match", "finding": a process with that result; "crash": a finding, and no end line; "late":
+ * counts so far before it; "old",
  * "link", "foreign": a finding, whose journal then is as above; "pass": its launch is not checked;
  * "other": its launch is of no registered kernel. */
 static int act(const char *what)
@@ -67,7 +77,6 @@ static int act(const char *what)
     struct made_up_check check;
     struct error err = {0};
     struct quota quota;
-
     quota_init(&quota, 1 << 20);
     if (journal_create(&journal, getenv("CUVET_REPORT"), getenv("CUVET_RUN"), &quota, &err))
         return 99;
@@ -86,7 +95,9 @@ static int act(const char *what)
         counters_check(counters, &check.report);
         journal_check(journal, &check.report, NULL);
     }
-    if (strcmp(what, "crash") == 0)
+    if (strcmp(what, "late") == 0)
+        write_late(journal, counters, &check);
+    if (strcmp(what, "crash") == 0 || strcmp(what, "late") == 0)
         raise(SIGKILL);
     journal_end(journal, counters);
     if (strcmp(what, "old") == 0)
@@ -102,8 +113,7 @@ static volatile sig_atomic_t interrupts;
 
 static void interrupted(int number)
 {
-    (void)number;
-    interrupts++;
+    (void)number, interrupts++;
 }
 
 /* Counts the SIGINTs of the next half second: that is its exit status. */
@@ -471,7 +481,6 @@ static void strict_wants_something_checked(void **state)
 {
     struct fixture *f = *state;
     char script[PATH_MAX * 4];
-
     assert_exit(f, run_tool(f, "-c", f->good, "--strict", "true"), 4);
     assert_said(f, "--strict fails because nothing was checked: no process under cuvet used CUDA.");
     assert_exit(f, run_tool(f, "-c", f->good, "--strict", f->self, "--act", "pass"), 4);
@@ -493,11 +502,15 @@ static void a_process_without_an_end_is_told(void **state)
 {
     struct fixture *f = *state;
     char script[PATH_MAX + 64];
-
     snprintf(script, sizeof script, "'%s' --act crash; exit 0", f->self);
     assert_exit(f, run_tool(f, "-c", f->good, "--strict", "--", "sh", "-c", script), 3);
     assert_said(f, "Checked 1: 0 match, 1 mismatch");
     assert_said(f, "1 process ended without a summary (killed, _exit, a crash, or a full disk)");
+    assert_said(f, "2 of 32 elements outside");
+    snprintf(script, sizeof script, "'%s' --act late; exit 0", f->self);
+    assert_exit(f, run_tool(f, "-c", f->good, "--strict", "--", "sh", "-c", script), 3);
+    assert_said(f, "1 process, 2 launches seen. Checked 2: 0 match, 2 mismatch");
+    assert_said(f, "1  not sampled: ");
     assert_exit(f, run_tool(f, "-c", f->good, "--", f->self, "--act", "match"), 0);
     assert_null(strstr(f->said, "without a summary"));
 }

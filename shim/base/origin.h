@@ -2,8 +2,8 @@
  * origin.h - where a line of a journal or a trace comes from: host, process, rank, run; and the
  * head that every such line begins with. One struct a file, filled in once.
  */
-#ifndef REPORT_ORIGIN_H
-#define REPORT_ORIGIN_H
+#ifndef TEXT_ORIGIN_H
+#define TEXT_ORIGIN_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "report/origin.h"
+#include "base/origin.h"
 
 #include <stdio.h>
 #include <string.h>
