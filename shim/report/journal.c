@@ -101,6 +101,11 @@ bool journal_forked(const struct journal *journal)
     return journal && journal->pid != getpid();
 }
 
+bool journal_has_room(const struct journal *journal, uint64_t bytes)
+{
+    return quota_left(journal->quota) / 8 >= bytes;
+}
+
 uint64_t journal_lost(const struct journal *journal)
 {
     return journal ? atomic_load(&((struct journal *)journal)->lost) : 0;

@@ -86,7 +86,8 @@ void journal_lint(struct journal *journal, const struct lint_note *note, const c
 /* The error of an earlier launch, and its sentence. */
 void journal_api_error(struct journal *journal, const struct api_error *error, const char *text);
 /* Counts so far, when the run has lasted *due_ns; sets *due_ns to when the next are due, an eighth
- * later. 0: never. One thread at a time. */
+ * later. 0: never. None are written where they would take a large part of what the quota has left.
+ * One thread at a time. */
 void journal_interim(struct journal *journal, struct counters *counters, uint64_t *due_ns);
 /* The totals of each kernel, then the end line. Once, as the last. */
 void journal_end(struct journal *journal, struct counters *counters);

@@ -12,5 +12,7 @@ struct json_out *journal_line_begin(struct journal *journal, const char *event);
 /* Writes the line and releases the lock. `last`: the bytes of the quota that are set aside pay it.
  */
 void journal_line_end(struct journal *journal, bool last);
+/* Whether `bytes` are a small part of what the quota has left: findings come first. */
+bool journal_has_room(const struct journal *journal, uint64_t bytes);
 
 #endif

@@ -3,6 +3,8 @@
 #include "report/place.h"
 #include "report/report_json.h"
 
+enum { LINE_BYTES = 1024 }; /* of counters, about */
+
 static void put_buckets(struct json_out *json, const struct counters_buckets *buckets)
 {
     uint64_t checked = counters_checked(buckets);
@@ -121,6 +123,8 @@ void journal_interim(struct journal *journal, struct counters *counters, uint64_
     if (elapsed < *due_ns || !elapsed || journal_forked(journal))
         return;
     *due_ns = elapsed + elapsed / 8;
+    if (!journal_has_room(journal, (counters_numbers(counters) + 1) * (uint64_t)LINE_BYTES))
+        return;
     write_all_totals(journal, "interim", counters);
     counters_read(counters, &totals);
     struct json_out *json = journal_line_begin(journal, "interim");

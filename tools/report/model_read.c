@@ -279,7 +279,10 @@ static enum status read_finding(struct model *model, json_t *line, int64_t ms, s
     finding->kernel = kernel;
     finding->process = model->processes ? model->processes - 1 : 0;
     finding->time_ms = ms;
-    return keep_finding(model, line, finding, err);
+    status = keep_finding(model, line, finding, err);
+    if (finding->max_ratio > kernel->counts.max_ratio) /* the process may leave no totals */
+        kernel->counts.max_ratio = finding->max_ratio;
+    return status;
 }
 
 static enum status read_inconclusive(struct model *model, json_t *line, int64_t ms,

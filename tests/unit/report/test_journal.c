@@ -83,6 +83,23 @@ static void counts_so_far_are_written_when_due(void **state)
     assert_true(journal_line_uint(f->line[1], "mismatch", &number) && number == 1);
 }
 
+/* Of a small quota findings alone take bytes. */
+static void counts_so_far_leave_the_quota_to_findings(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t due = 1;
+
+    open_journal(f, 12 << 10, NULL);
+    counters_add_kernel(f->counters, &f->check.spec);
+    counters_check(f->counters, &f->check.report);
+    journal_interim(f->journal, f->counters, &due);
+    assert_true(due > 1);
+    journal_check(f->journal, &f->check.report, NULL);
+    read_lines(f);
+    assert_int_equal(f->lines, 1);
+    assert_true(journal_line_is(f->line[0], "finding"));
+}
+
 static void other_lines_are_not_read(void **state)
 {
     uint64_t number = 7;
@@ -428,6 +445,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         JOURNAL_TEST(the_form_that_tools_read),
         JOURNAL_TEST(counts_so_far_are_written_when_due),
+        JOURNAL_TEST(counts_so_far_leave_the_quota_to_findings),
         JOURNAL_TEST(other_lines_are_not_read),
         JOURNAL_TEST(a_finding_has_all_numbers),
         JOURNAL_TEST(digests_are_lines_of_their_own),

@@ -507,6 +507,7 @@ static void a_process_without_an_end_is_told(void **state)
     assert_said(f, "Checked 1: 0 match, 1 mismatch");
     assert_said(f, "1 process ended without a summary (killed, _exit, a crash, or a full disk)");
     assert_said(f, "2 of 32 elements outside");
+    assert_said(f, " 31.5\n");
     snprintf(script, sizeof script, "'%s' --act late; exit 0", f->self);
     assert_exit(f, run_tool(f, "-c", f->good, "--strict", "--", "sh", "-c", script), 3);
     assert_said(f, "1 process, 2 launches seen. Checked 2: 0 match, 2 mismatch");

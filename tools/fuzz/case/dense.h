@@ -13,8 +13,8 @@
 bool fuzz_is_sparse(const struct signature *signature);
 
 /* The entry's plan with [N] in the place of [@ids], [*] and pages, or of [n from m] where the rule
- * has `parts`, for a case's `rows` by array
- * number; with `builtin` NULL that of the signature alone. The arena's. */
+ * has `parts`, for a case's `rows` by array number; with `builtin` NULL that of the signature
+ * alone. The arena's. */
 enum status fuzz_dense_plan(const struct fuzz_rule *rule, const struct ref_builtin *builtin,
                             const int64_t *rows, const struct param_layout *layout,
                             struct arena *arena, const struct binding_plan **out,
