@@ -21,7 +21,8 @@ static void add_key(struct suggesting *s, const char *name, const char *value)
     textbuf_printf(s->out, "%s%s: %s", s->out->length > 1 ? ", " : "", name, value);
 }
 
-/* Whether a dim or a let is, or has in it, that text. */
+/* Whether the extent (or with `stride` the stride) of a dim is that text, or contains it where not
+ * `whole`. */
 static bool is_dim(const struct suggesting *s, const char *text, bool whole, bool stride)
 {
     for (unsigned i = 0; i < s->signature->items; i++) {

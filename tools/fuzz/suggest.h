@@ -2,7 +2,8 @@
  * suggest.h - a `fuzz` mapping to begin with, from an entry that has none.
  *
  * Sizes are what the signature's dims show, and the grid what `let` shows: `rows: grid.x` is a grid
- * of `rows` blocks. Threads of a block, and what numbers mean, are the author's to correct.
+ * of `rows` blocks. The block of 256 threads and the ranges of numbers are guesses, for the author
+ * to correct.
  */
 #ifndef TOOLS_FUZZ_SUGGEST_H
 #define TOOLS_FUZZ_SUGGEST_H

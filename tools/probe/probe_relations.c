@@ -206,7 +206,7 @@ static bool scale_holds(const struct probe *probe, int input)
     return false;
 }
 
-/* The launch itself: each output has to be times some power of two. */
+/* On the launch itself: with the input doubled, each output is the old one times a power of two. */
 static enum status scale_held(struct probe *probe, int input, bool *shown, struct error *err)
 {
     const struct bundle *bundle = probe->scene->bundle;
