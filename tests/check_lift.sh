@@ -70,6 +70,16 @@ refusals() {
         gives 2 'neither --exact nor --check' "$cuvet" lift --device interpreter --check $golden
 }
 ok 'what cannot be rewritten has a reason' refusals
+# Both pointers lead to the same memory, and there are stores through both.
+same_memory() {
+    mkdir "$scratch/same" && cp $golden/* "$scratch/same" &&
+        sed -i 's/0000e0cb6c7f0000/0010e0cb6c7f0000/' "$scratch/same/launch.json" &&
+        sed 's/^ret;/{ .reg .f32 %zero; mov.f32 %zero, 0f00000000; st.global.f32 [%rd17], %zero; } &/' \
+            $golden/module.ptx >"$scratch/same/module.ptx" &&
+        gives 0 'not held on PTX interpreter: p0 and p1 are written, and are the same memory' \
+            "$cuvet" lift --device interpreter "$scratch/same"
+}
+ok 'results that are the same memory' same_memory
 
 some_blocks() {
     gives 0 'followed   1 of 4 blocks' "$cuvet" lift --blocks 1 $golden && ! grep -q 'no element' "$scratch/out"

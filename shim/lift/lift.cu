@@ -316,13 +316,15 @@ static __device__ bool finite_number(double x)
     return fabs(x) < __longlong_as_double(0x7ff0000000000000ll);
 }
 
-static __device__ void note_place(lift_place *places, uint64_t key, double got, double ref,
-                                  double bound)
+/* `there` has everything but the key. */
+static __device__ void note_place(lift_place *places, uint64_t key, const lift_place *there)
 {
     lift_place *place = &places[key % LIFT_PLACES];
-    place->got = got;
-    place->ref = ref;
-    place->bound = bound;
+    place->tensor = there->tensor;
+    place->index = there->index;
+    place->got = there->got;
+    place->ref = there->ref;
+    place->bound = there->bound;
     __threadfence();
     place->key = key;
 }
@@ -334,10 +336,11 @@ static __device__ __noinline__ void violate(const lift_call *call, uint32_t tens
     uint64_t first = ~((uint64_t)tensor << 48 | index);
     unsigned long long *worsts = (unsigned long long *)&call->figures->worst;
     unsigned long long *firsts = (unsigned long long *)&call->figures->first;
+    const lift_place there = {0, tensor, index, got, v, bound};
     if (atomicMax(worsts, worst) < worst)
-        note_place(call->figures->worst_place, worst, got, v, bound);
+        note_place(call->figures->worst_place, worst, &there);
     if (atomicMax(firsts, first) < first)
-        note_place(call->figures->first_place, first, got, v, bound);
+        note_place(call->figures->first_place, first, &there);
 }
 
 /* A number that is not finite on either side. `own`: what the lifted kernel itself has there:
@@ -360,15 +363,20 @@ static __device__ void judge_class(lift_state *s, const lift_call *call, uint32_
     violate(call, tensor, index, got, v, e, __int_as_float(0x7f800000));
 }
 
+static __device__ void store(const lift_call *call, uint32_t tensor, uint64_t index, double value)
+{
+    int64_t at = (int64_t)index - call->store_first;
+    if (call->array[tensor].id == (uint64_t)call->store_tensor && at >= 0 && at < call->store_count)
+        call->store[at] = value;
+}
+
 /* Element `index` of the tensor: what was written, and what ought to be. */
 LIFT_FN void cuvet_lift_judge(lift_state *s, const lift_call *call, uint32_t tensor, uint64_t index,
                               double v, double e, uint32_t got_bits, uint32_t own_bits,
                               uint32_t format)
 {
     if (call->store) {
-        int64_t at = (int64_t)index - call->store_first;
-        if (call->store_tensor == tensor && at >= 0 && at < call->store_count)
-            call->store[at] = v;
+        store(call, tensor, index, v);
         return;
     }
     s->checked++;
@@ -400,9 +408,7 @@ LIFT_FN void cuvet_lift_same(lift_state *s, const lift_call *call, uint32_t tens
                              uint64_t got, uint64_t own)
 {
     if (call->store) {
-        int64_t at = (int64_t)index - call->store_first;
-        if (call->store_tensor == tensor && at >= 0 && at < call->store_count)
-            call->store[at] = (double)(int64_t)own;
+        store(call, tensor, index, (double)(int64_t)own);
         return;
     }
     s->checked++;
@@ -450,20 +456,21 @@ static __device__ const lift_place *find_place(const lift_place *places, uint64_
     return place->key == key ? place : nullptr;
 }
 
-static __device__ void fill_places(ref_verdict *out, const lift_figures *f)
+static __device__ void fill_places(ref_verdict *out, const lift_call *call)
 {
+    const lift_figures *f = call->figures;
     const double unknown = __longlong_as_double(0x7ff8000000000000ll);
     uint64_t first = ~f->first;
     const lift_place *at = find_place(f->first_place, f->first);
-    out->first_tensor = (uint32_t)(first >> 48);
+    out->first_tensor = (uint32_t)call->array[first >> 48].id;
     out->first_index = first & 0xffffffffffffull;
     out->first_got = at ? at->got : unknown;
     out->first_ref = at ? at->ref : unknown;
     out->first_bound = at ? at->bound : unknown;
     at = find_place(f->worst_place, f->worst);
     out->max_ratio = __uint_as_float((uint32_t)(f->worst >> 32));
-    out->worst_tensor = out->first_tensor;
-    out->worst_index = (uint32_t) ~(uint32_t)f->worst;
+    out->worst_tensor = at ? (uint32_t)call->array[at->tensor].id : out->first_tensor;
+    out->worst_index = at ? at->index : (uint32_t) ~(uint32_t)f->worst;
     out->worst_got = at ? at->got : unknown;
     out->worst_ref = at ? at->ref : unknown;
     out->worst_bound = at ? at->bound : unknown;
@@ -483,7 +490,7 @@ static __device__ __noinline__ void answer(const lift_call *call)
     out.max_abs = __longlong_as_double((long long)f->max_abs);
     out.max_rel = __longlong_as_double((long long)f->max_rel);
     if (f->violations)
-        fill_places(&out, f);
+        fill_places(&out, call);
     out.busy = now() - ~f->began;
     *call->answer = out;
     __threadfence_system();

@@ -8,9 +8,10 @@
 #include "refs/abi/ref_abi.h"
 
 /* One array: the program's memory from `base` on lies in the snapshot at `in` (before the launch)
- * and at `got` (after it). 0: it does not; then every access is refused. */
+ * and at `got` (after it). 0: it does not; then every access is refused. `id`: its ref_tensor.id,
+ * by which verdicts name it. */
 struct lift_array {
-    uint64_t base, in, got, bytes;
+    uint64_t base, in, got, bytes, id;
 };
 
 /* How an element is written, as the kernel has it in a register. */
@@ -21,6 +22,7 @@ enum { LIFT_PLACES = 64 };
 /* A violation. `key` is written last. */
 struct lift_place {
     uint64_t key;
+    uint64_t tensor, index; /* a place in lift_call.array, an element */
     double got, ref, bound;
 };
 
@@ -82,7 +84,7 @@ struct lift_call {
     uint64_t sequence;
     double *store; /* as in ref_call */
     int64_t store_first, store_count;
-    int64_t store_tensor;
+    int64_t store_tensor;    /* lift_array.id */
     struct lift_slot *slots; /* LIFT_SLOTS, and the places behind them; NULL: they lie in shared */
     uint64_t slot_bytes;     /* of all places */
 };

@@ -79,6 +79,25 @@ static void clip(struct binding *binding, int index, uint64_t room)
     }
 }
 
+/* Two arrays that begin at one address and are both written: of each element the last store alone
+ * is left to compare, whichever array it was of. */
+static enum skip refuse_shared(const struct binding *binding, struct error *why)
+{
+    const struct bound_array *array = binding->array;
+    for (int i = 0; i < binding->arrays; i++) {
+        for (int j = 0; j < i; j++) {
+            if (array[i].address == array[j].address && role_writes(array[i].role) &&
+                role_writes(array[j].role)) {
+                error_set(why, STATUS_UNSUPPORTED,
+                          "'%s' and '%s' are written, and are the same memory", array[j].name,
+                          array[i].name);
+                return SKIP_SHAPE;
+            }
+        }
+    }
+    return SKIP_NONE;
+}
+
 enum skip side_lift_clip(struct binding *binding, struct error *why)
 {
     if (binding->picks && binding->pick[0].count == 1)
@@ -91,7 +110,7 @@ enum skip side_lift_clip(struct binding *binding, struct error *why)
         }
         clip(binding, i, room);
     }
-    return SKIP_NONE;
+    return refuse_shared(binding, why);
 }
 
 bool side_lifts_due(const struct side *side)
@@ -179,7 +198,8 @@ static void fill_array(struct lift_array *out, const struct binding *binding, in
     uint64_t got = (uint64_t)(uintptr_t)from->got;
     if ((in && (in ^ base) % 16) || (got && (got ^ base) % 16))
         return;
-    *out = (struct lift_array){base, in ? in : got, got ? got : in, (uint64_t)from->bytes};
+    *out =
+        (struct lift_array){base, in ? in : got, got ? got : in, (uint64_t)from->bytes, from->id};
 }
 
 struct blocks {

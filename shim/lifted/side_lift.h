@@ -22,7 +22,8 @@ void side_lifts_open(struct side *side);
  * no lock. */
 enum skip side_lift_request(struct side *side, const struct kernel_spec *spec, bool *wake);
 
-/* The extents that PTX shows may be too large: each array ends with its memory at the latest. */
+/* The extents that PTX shows may be too large: each array ends with its memory at the latest.
+ * SKIP_SHAPE: two arrays that are written begin at one address. */
 enum skip side_lift_clip(struct binding *binding, struct error *why);
 
 /* Whether something is to be loaded. Any thread. */

@@ -53,19 +53,37 @@ static enum status zeroed(struct whole *w, uint64_t bytes, uint64_t *address, st
     return worker_allocate(w->scene->worker, &array, address, err);
 }
 
-/* The region behind a view's parameter; -1: a null pointer. */
-static int region_of_view(const struct whole *w, const struct lift_view *view)
+/* What the launch has as a view's parameter. */
+static uint64_t pointer_of_view(const struct whole *w, const struct lift_view *view)
 {
     const struct bundle *bundle = w->scene->bundle;
     const struct ptx_function *fn = ptx_find_function(w->stage->ptx, w->scene->kernel);
-    uint64_t pointer = 0, offset, at = 0;
+    uint64_t pointer = 0, at = 0;
     for (unsigned i = 0; i <= view->param && i < fn->param_count; i++) {
         at = (at + fn->params[i].align - 1) / fn->params[i].align * fn->params[i].align;
         if (i == view->param && at + sizeof(pointer) <= bundle->params_bytes)
             memcpy(&pointer, bundle->params + at, sizeof(pointer));
         at += fn->params[i].bytes;
     }
-    return scene_region_of(w->scene, pointer, &offset);
+    return pointer;
+}
+
+/* The two views that are written and are the same memory; false: there are none. */
+static bool find_shared_views(const struct whole *w, const struct lift_view **first,
+                              const struct lift_view **second)
+{
+    const struct lift_view *view;
+    const unsigned views = lift_views(w->lift, &view);
+    for (unsigned i = 0; i < views; i++) {
+        const uint64_t pointer = role_writes(view[i].role) ? pointer_of_view(w, &view[i]) : 0;
+        for (unsigned j = 0; pointer && j < i; j++) {
+            *first = &view[j];
+            *second = &view[i];
+            if (role_writes(view[j].role) && pointer_of_view(w, &view[j]) == pointer)
+                return true;
+        }
+    }
+    return false;
 }
 
 static void fill_arrays(struct whole *w, struct lift_call *call)
@@ -73,10 +91,13 @@ static void fill_arrays(struct whole *w, struct lift_call *call)
     const struct lift_view *view;
     const unsigned views = lift_views(w->lift, &view);
     for (unsigned i = 0; i < views; i++) {
-        const int number = w->region[i] = region_of_view(w, &view[i]);
+        uint64_t offset;
+        const int number = w->region[i] =
+            scene_region_of(w->scene, pointer_of_view(w, &view[i]), &offset); /* -1: null */
         if (number >= 0)
-            call->array[i] = (struct lift_array){w->scene->address[number], w->before[number],
-                                                 w->after[number], w->scene->region[number].bytes};
+            call->array[i] =
+                (struct lift_array){w->scene->address[number], w->before[number], w->after[number],
+                                    w->scene->region[number].bytes, i};
     }
 }
 
@@ -238,13 +259,18 @@ static enum status hold(struct whole *w, struct error *err)
 /* Whether the rewriting is right for what the entry declares: it holds kernels against f32. */
 static bool fits(struct whole *w, double unit)
 {
+    const struct lift_view *first, *second;
     struct error why = {{0}};
     if (unit > 0x1p-24)
         error_set(
             &why, STATUS_UNSUPPORTED,
             "the declared accumulator is narrower than f32, which rewritten PTX is held against");
-    else if (!lift_make(&w->lift, w->stage->text, w->stage->length, w->scene->kernel, 0, &why))
-        return true;
+    else if (!lift_make(&w->lift, w->stage->text, w->stage->length, w->scene->kernel, 0, &why)) {
+        if (!find_shared_views(w, &first, &second))
+            return true;
+        error_set(&why, STATUS_UNSUPPORTED, "p%u and p%u are written, and are the same memory",
+                  first->param, second->param);
+    }
     snprintf(w->out->why, sizeof(w->out->why), "%s", why.text);
     return false;
 }

@@ -1,8 +1,9 @@
 /*
  * program.c - runs a kernel that Triton made and that no entry names: `program FATBIN PTX KERNEL
- * [graph | file | full | again]`, as the node of a CUDA graph, loaded by its path, with so much
- * shared memory that shadows find no room in it, or with another module unloaded half way. It is
- * launched many times, since its own PTX takes a while to become its reference.
+ * [graph | file | full | again | shared]`, as the node of a CUDA graph, loaded by its path, with so
+ * much shared memory that shadows find no room in it, with another module unloaded half way, or
+ * with both results in one place. It is launched many times, since its own PTX takes a while to
+ * become its reference.
  */
 #include "common/program.h"
 
@@ -99,6 +100,18 @@ static void before(void)
     grid = 1;
 }
 
+/* The two results, or both in one place. */
+static void two_results(void)
+{
+    for (unsigned i = 0; i < 3; i++)
+        add_array(i, 64 * 4);
+    if (!strcmp(word(2), "shared"))
+        params[1] = params[2];
+    add_word(64);
+    fill(array[0], 64, 1);
+    grid = 1;
+}
+
 static char *read_text(const char *path)
 {
     FILE *file = fopen(path, "rb");
@@ -146,6 +159,8 @@ int main(int argc, char **argv)
         silu_mul();
     else if (!strcmp(word(1), "before"))
         before();
+    else if (!strcmp(word(1), "two_results"))
+        two_results();
     else
         add_up();
     if (!strcmp(word(2), "full"))
