@@ -1,12 +1,13 @@
 /*
- * program.cu - a program as nvcc builds it, on the shared runtime: `program FATBIN [graph] [wrong]`
- * launches rmsnorms by <<<>>>, by cudaLaunchKernelEx with shared memory beyond the usual limit, and
- * with eps in a __constant__.
+ * program.cu - a program as nvcc builds it, on the shared runtime: `program FATBIN [graph] [wrong]
+ * [pointer]` launches rmsnorms by <<<>>>, by cudaLaunchKernelEx with shared memory beyond the usual
+ * limit, with eps in a __constant__, or by the driver's function that the runtime hands out.
  */
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <cuda.h>
 #include <cuda_runtime.h>
 #include <unistd.h>
 
@@ -90,6 +91,25 @@ static void launches(const float *x, const float *w, float *const y[3], int tail
     CHECK(cudaLaunchKernelEx(&config, norm_staged, x, w, y[2], (int)COLS, tail, 1e-6f));
 }
 
+/* cuLaunchKernel as cudaGetDriverEntryPointByVersion gives it. */
+static void launch_by_pointer(const float *x, const float *w, float *y, int tail, cudaStream_t s)
+{
+    int cols = COLS;
+    float eps = 1e-6f;
+    void *entry = nullptr, *params[] = {&x, &w, &y, &cols, &tail, &eps};
+    cudaKernel_t kernel;
+    cudaDriverEntryPointQueryResult found;
+    CHECK(cudaGetDriverEntryPointByVersion("cuLaunchKernel", &entry, 12000, cudaEnableDefault,
+                                           &found));
+    CHECK(cudaGetKernel(&kernel, norm_plain));
+    if (found != cudaDriverEntryPointSuccess ||
+        ((decltype(&cuLaunchKernel))entry)((CUfunction)kernel, ROWS, 1, 1, BLOCK, 1, 1, 0, s,
+                                           params, nullptr)) {
+        printf("no launch by the driver's function\n");
+        exit(1);
+    }
+}
+
 static void print(float *const y[3])
 {
     static float host[ROWS * COLS];
@@ -121,13 +141,14 @@ static void replay(const float *x, const float *w, float *const y[3], int tail, 
 
 int main(int argc, char **argv)
 {
-    bool graph = false, wrong = false;
+    bool graph = false, wrong = false, pointer = false;
     const float eps = 1e-6f;
     cudaStream_t stream;
     cudaEvent_t event;
     for (int i = 2; i < argc; i++) {
         graph |= !strcmp(argv[i], "graph");
         wrong |= !strcmp(argv[i], "wrong");
+        pointer |= !strcmp(argv[i], "pointer");
     }
     CHECK(cudaMemcpyToSymbol(shared_eps, &eps, sizeof(eps)));
     CHECK(cudaFuncSetAttribute(norm_staged, cudaFuncAttributeMaxDynamicSharedMemorySize, LARGE));
@@ -138,8 +159,10 @@ int main(int argc, char **argv)
     int tail = wrong ? COLS % BLOCK : 0;
     if (graph)
         replay(x, w, y, tail, stream);
-    for (int i = 0; !graph && i < ROUNDS; i++)
+    for (int i = 0; !graph && !pointer && i < ROUNDS; i++)
         launches(x, w, y, tail, stream);
+    for (int i = 0; pointer && i < ROUNDS; i++)
+        launch_by_pointer(x, w, y[0], tail, stream);
     CHECK(cudaEventRecord(event, stream));
     CHECK(cudaEventSynchronize(event));
     print(y);

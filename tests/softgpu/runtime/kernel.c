@@ -197,6 +197,12 @@ cudaError_t __cudaGetKernel(cudaKernel_t *out, const void *host)
     return cudaSuccess;
 }
 
+/* A handle for calls of the driver. */
+cudaError_t cudaGetKernel(cudaKernel_t *out, const void *host)
+{
+    RUNTIME_CALL(runtime_kernel(host, (CUkernel *)out));
+}
+
 static cudaError_t launch(const void *host, dim3 grid, dim3 block, void **args, size_t shared,
                           cudaStream_t stream)
 {
