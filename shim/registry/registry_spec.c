@@ -105,6 +105,7 @@ static const struct kernel_spec *make_spec(struct registry *registry,
     spec->symbol = known->names.mangled;
     spec->label = make_label(&registry->arena, entry, &known->names);
     spec->where = entry->where;
+    spec->shipped = entry->shipped;
     spec->reference = entry->source.builtin;
     spec->signature = plan->signature;
     spec->plan = plan;

@@ -111,6 +111,7 @@ struct kernel_spec {
     struct spec_types *types;        /* that each launch decides, registry_typed(); or NULL */
     int after;                       /* number of its entry among those with `after`, or -1 */
     const struct contract *contract; /* contract.h; NULL: none */
+    bool shipped;                    /* the entry is of a table that cuvet brings */
     bool deterministic;              /* the same input must give the same bytes */
     bool needs_before;               /* inout or acc: a snapshot before the launch is always due */
     uint32_t number;                 /* dense index among all kernel_specs, from 0 */
