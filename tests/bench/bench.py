@@ -21,8 +21,8 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 LIMIT_S = 120
-PARTS = ("start", "graph", "host", "storm", "callback", "hook", "copy", "outlier", "project", "refs", "step", "decode", "sync", "rates", "rare", "gate",
-         "interpreter")
+PARTS = ("start", "graph", "host", "storm", "callback", "hook", "copy", "outlier", "project", "refs", "step", "decode", "sync", "rates", "contracts",
+         "rare", "gate", "interpreter")
 LANES = 32
 WANTED_PTX = 50e6  # thread instructions a second
 
@@ -469,6 +469,24 @@ def bench_rates(args):
             print("  %-8s %10.1f %8.3fx %8.3f-%-8.3f" % (rate, statistics.median(times[rate]), middle, low, high))
 
 
+def bench_contracts(args):
+    """Decode loops of tests/gpu, whose registry has a contract for every kernel between whose launches one can be."""
+    folder = os.path.join(HERE, "..", "gpu")
+    variants = [Variant("bare"), Variant("empty subscriber", EMPTY="1"),
+                Variant("defaults", CUVET_CONFIG=os.path.join(folder, "decode.yaml"))]
+    print("\ncontracts: a step of a decode loop with all of its contracts (medians of %d processes)" % args.rounds)
+    print("  %-8s %-6s %9s %9s %9s %9s %9s" % ("cache", "mode", "bare us", "to bare", "to empty", "launches", "checked"))
+    for cache in ("paged", "static", "rows", "tuned", "micro"):
+        argv = [sys.executable, os.path.join(folder, "decode.py"), "time", "none", "2000", cache]
+        results, counts = interleave(args, variants, args.rounds, argv)
+        launches, checked = (sum(row[key] for row in counts["defaults"].values()) for key in ("launches", "checked"))
+        for mode in ("eager", "graph"):
+            bare, empty, with_all = (statistics.median(r[mode] for r in results[v.name]) for v in variants)
+            print("  %-8s %-6s %9.1f %8.3fx %8.3fx %9d %9d%s" % (
+                cache, mode, bare, with_all / bare, with_all / empty, launches, checked,
+                "  FINDINGS" if any(row["mismatch"] for row in counts["defaults"].values()) else ""))
+
+
 def bench_interpreter(args):
     out, _ = run([os.path.join(args.build, "interpreter"), args.ptx], {})
     print("\ninterpreter: PTX of the rmsnorm reference on one thread, best of 5; a thread instruction is one of")
@@ -604,11 +622,10 @@ def main():
                                      ("sync", "stream")) if part in parts]
     if kinds:
         bench_steps(args, kinds)
-    if "rates" in parts:
-        bench_rates(args)
-        sys.stdout.flush()
-    if "rare" in parts:
-        bench_rare(args)
+    for part, bench in (("rates", bench_rates), ("contracts", bench_contracts), ("rare", bench_rare)):
+        if part in parts:
+            bench(args)
+            sys.stdout.flush()
     print("\n%.0f s" % (time.time() - start))
     return 0
 

@@ -1,10 +1,11 @@
 """decode.py MODE PLANT STEPS [CACHE] - a decode loop with Triton kernels that knows nothing of cuvet.
 
-MODE eager or graph; PLANT none, or what goes wrong from a tenth of the steps on; CACHE paged (pages of eight sequences),
-static (heads apart, as transformers has it), direct (the place by value), rows (a batched kernel and the one for single
-rows), tuned (variants that an autotuner tries) or micro (gradients of two micro-steps). decode.yaml has the contracts.
+MODE eager, graph, or time, which prints what a step takes in both; PLANT none, or what goes wrong from a tenth of the
+steps on; CACHE paged (pages of eight sequences), static (heads apart, as transformers has it), direct (the place by
+value), rows (a batched kernel and the one for single rows), tuned (variants that an autotuner tries) or micro (gradients
+of two micro-steps). decode.yaml has the contracts.
 """
-import sys, time
+import json, sys, time
 import torch, triton
 import triton.language as tl
 
@@ -264,13 +265,16 @@ def run(graph):
     torch.cuda.synchronize()
     return (time.time() - begin) / STEPS * 1e6
 
-text = ""
+times = []
 for g in {"eager": [None], "graph": [graph], "time": [None, graph]}[MODE]:
     if MODE == "time":
         run(g)  # set-ups, first checks, twins
-    text += f"{min(run(g) for _ in range(3 if MODE == 'time' else 1)):.1f} "
+    times.append(min(run(g) for _ in range(3 if MODE == "time" else 1)))
 total = sum(float(c.float().sum()) for l in loop.caches
             for c in (l if isinstance(l, tuple) else (l,)))
-print(f"measured: {text}us a step")
+if MODE == "time":
+    print(json.dumps(dict(zip(("eager", "graph"), times))))
+else:
+    print(f"measured: {times[0]:.1f} us a step")
 # Two sequences that write to one page race.
 print(f"{'measured: ' if PLANT == 'shared' else ''}sum {total:.6f}")
