@@ -386,9 +386,10 @@ static const char *put_kernel_notes(struct textbuf *out, const char *title,
     if (kernel->spec->shipped && kernel->violations > 0 &&
         kernel->buckets.verdict[VERDICT_MATCH] > 0) {
         textbuf_printf(out,
-                       "%s    %s: %" PRIu64 " of its launches match, %" PRIu64 " do not. An input "
-                       "that another stream still writes\n      while the kernel runs looks like "
-                       "that; such findings are gone under CUVET_SYNC=1.\n",
+                       "%s    %s: %" PRIu64 " of its launches match, %" PRIu64
+                       " do not. The cause may "
+                       "be an input that another stream still writes\n      while the kernel runs: "
+                       "such findings are gone under CUVET_SYNC=1.\n",
                        title, label, kernel->buckets.verdict[VERDICT_MATCH],
                        kernel->buckets.verdict[VERDICT_MISMATCH]);
         title = "";
