@@ -9,10 +9,12 @@
 #include <unistd.h>
 #include "base/arena.h"
 #include "cuvet.h"
+#include "driver/jitlink_api.h"
 #include "driver/nvrtc_api.h"
 #include "tools/inherited.h"
 #include "compile/compile_wire.h"
 #include "compile/compiler.h"
+#include "compile/ptx_link.h"
 #include "compile/ref_cache.h"
 #include "compile/ref_compile.h"
 
@@ -28,6 +30,7 @@ struct server {
     struct find_hints hints;
     struct ref_cache cache;
     bool opened;
+    struct nvrtc_file jitlink; /* the build that was opened; path "": none yet */
 };
 
 /* ---- one text ---- */
@@ -76,6 +79,34 @@ static enum status compile(struct server *server, const struct user_text *text, 
     return status;
 }
 
+static enum status compile_reference(struct server *server, struct user_text *text, int arch,
+                                     struct arena *arena, struct ref_image *image, bool *cached,
+                                     struct error *err)
+{
+    enum status status = user_text_scan(text, arena, err);
+    return status ? status : compile(server, text, arch, image, cached, err);
+}
+
+/* By the cache, where the build of nvJitLink has compiled the same text already. */
+static enum status compile_ptx(struct server *server, const char *text, int arch,
+                               struct ref_image *image, bool *cached, struct error *err)
+{
+    char name[CACHE_NAME];
+    enum status status = server->jitlink.path[0]
+                             ? STATUS_OK
+                             : jitlink_api_load(&server->hints, &server->jitlink, err);
+    if (status)
+        return STATUS_NOT_FOUND;
+    ref_cache_ptx_name(&server->cache, text, arch, &server->jitlink, name);
+    *cached = ref_cache_read(&server->cache, name, image);
+    if (*cached)
+        return STATUS_OK;
+    status = ptx_link(text, arch, image, err);
+    if (!status)
+        ref_cache_write(&server->cache, name, image, NULL);
+    return status;
+}
+
 /* ---- the socket ---- */
 
 static bool receive(void *bytes, size_t count)
@@ -111,10 +142,10 @@ static bool serve_text(struct server *server, const struct compile_request *head
                   server->version);
     else if (!compile_wire_text(head, bytes, &text))
         status = error_set(&err, STATUS_INVALID, "a request to compile a reference is damaged");
+    else if (head->kind == COMPILE_PTX)
+        status = compile_ptx(server, text.text, head->arch, &image, &cached, &err);
     else
-        status = user_text_scan(&text, &arena, &err);
-    if (!status)
-        status = compile(server, &text, head->arch, &image, &cached, &err);
+        status = compile_reference(server, &text, head->arch, &arena, &image, &cached, &err);
     bool sent = answer(status, cached, err.text, &image);
     ref_image_release(&image);
     arena_release(&arena);

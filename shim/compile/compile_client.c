@@ -63,11 +63,11 @@ enum status compile_client_start(struct compile_client *client, const char *tool
 
 /* ---- one text ---- */
 
-bool compile_client_request(struct compile_client *client, const struct user_text *text, int arch,
-                            int timeout_ms)
+bool compile_client_request(struct compile_client *client, enum compile_kind kind,
+                            const struct user_text *text, int arch, int timeout_ms)
 {
     drop_request(client);
-    client->request = compile_wire_request(text, arch, &client->length);
+    client->request = compile_wire_request(kind, text, arch, &client->length);
     client->deadline = clock_ns() + (int64_t)timeout_ms * 1000000;
     return client->request != NULL;
 }

@@ -32,8 +32,8 @@ enum status compile_client_start(struct compile_client *client, const char *tool
                                  char *const *env, struct error *err);
 
 /* False: no memory. One text at a time; `timeout_ms` from now on. */
-bool compile_client_request(struct compile_client *client, const struct user_text *text, int arch,
-                            int timeout_ms);
+bool compile_client_request(struct compile_client *client, enum compile_kind kind,
+                            const struct user_text *text, int arch, int timeout_ms);
 
 /* Sends and receives what can be. After COMPILE_REPLIED the result is to be taken; after LOST and
  * LATE the process is gone. */

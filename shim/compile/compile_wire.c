@@ -5,10 +5,12 @@
 
 static const uint32_t request_magic = 0x51455243, answer_magic = 0x534e4143;
 
-char *compile_wire_request(const struct user_text *text, int arch, size_t *bytes)
+char *compile_wire_request(enum compile_kind kind, const struct user_text *text, int arch,
+                           size_t *bytes)
 {
     struct compile_request head = {
         .magic = request_magic,
+        .kind = kind,
         .arch = arch,
         .first_line = text->first_line,
         .yaml_line = text->yaml_line,

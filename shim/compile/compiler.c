@@ -189,7 +189,8 @@ static void hand_out_text(struct compiler *compiler)
             return;
         }
         const struct user_text *text = compiler->settings.users->text[worker->text];
-        if (!compile_client_request(&worker->client, text, worker->arch, COMPILER_TEXT_MS)) {
+        if (!compile_client_request(&worker->client, COMPILE_REFERENCE, text, worker->arch,
+                                    COMPILER_TEXT_MS)) {
             fail_job(compiler, job, worker->text, STATUS_NO_MEMORY, "no memory for a compilation");
             continue;
         }

@@ -91,6 +91,21 @@ bool ref_cache_name(const struct ref_cache *cache, const struct user_text *text,
     return made;
 }
 
+void ref_cache_ptx_name(const struct ref_cache *cache, const char *text, int arch,
+                        const struct nvrtc_file *build, char out[CACHE_NAME])
+{
+    XXH3_state_t state;
+    XXH3_128bits_reset(&state);
+    hash_cache_text(&state, cache->version);
+    hash_cache_text(&state, text);
+    XXH3_128bits_update(&state, &arch, sizeof arch);
+    XXH3_128bits_update(&state, &build->bytes, sizeof build->bytes);
+    XXH3_128bits_update(&state, &build->changed_ns, sizeof build->changed_ns);
+    XXH128_hash_t all = XXH3_128bits_digest(&state);
+    snprintf(out, CACHE_NAME, "ptx-%016llx%016llx", (unsigned long long)all.high64,
+             (unsigned long long)all.low64);
+}
+
 /* The size of the machine code, the machine code, the PTX. */
 bool ref_cache_read(const struct ref_cache *cache, const char *name, struct ref_image *out)
 {

@@ -37,6 +37,10 @@ void ref_cache_set_nvrtc(struct ref_cache *cache, const struct nvrtc_file *file)
 bool ref_cache_name(const struct ref_cache *cache, const struct user_text *text, int arch,
                     char out[CACHE_NAME]);
 
+/* The name of the machine code of a text of PTX, by a build of nvJitLink. */
+void ref_cache_ptx_name(const struct ref_cache *cache, const char *text, int arch,
+                        const struct nvrtc_file *build, char out[CACHE_NAME]);
+
 /* False: there is no sound image. The caller releases *out. */
 bool ref_cache_read(const struct ref_cache *cache, const char *name, struct ref_image *out);
 enum status ref_cache_write(const struct ref_cache *cache, const char *name,

@@ -80,6 +80,7 @@ struct side_kernels {
 };
 
 struct side_lifts;
+struct ptx_compiler;
 struct side_references {
     CUmodule module, wide; /* of built-in ones; NULL: not loaded yet */
     struct side_reference {
@@ -163,7 +164,7 @@ struct side_settings {
     double budget;             /* share of time; 0: no limit */
     bool outlier;              /* some entry has the outlier gate, ... */
     bool centroid;             /* ... some its centroid detector */
-    bool lift;                 /* kernels may be held against their own PTX */
+    struct ptx_compiler *lift; /* kernels are held against their own PTX; NULL: none is */
     struct compiler *compiler; /* of the registry's own references; NULL: it has none */
 };
 

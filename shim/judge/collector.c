@@ -307,7 +307,7 @@ static void set_up(struct collector *collector, struct side *side)
     CUstreamCaptureMode relaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
     cuda.cuThreadExchangeStreamCaptureMode(&relaxed);
     if (collector->settings.side.lift)
-        side_lifts_open(side);
+        side_lifts_open(side, collector->settings.side.lift);
     if (side_set_up(side, &collector->settings.side, &err))
         log_line(LOG_WARN, "no checking on device %d: %s", side->device, err.text);
     else if (collector->settings.preload)

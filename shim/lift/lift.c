@@ -278,7 +278,9 @@ enum lift_refusal lift_make(struct lift **out, const char *ptx, size_t bytes, co
     *out = NULL;
     if (!lift)
         return LIFT_OTHER;
-    enum lift_refusal refusal = read_lift_kernel(lift, ptx, bytes, symbol, err);
+    lift->code = calloc(1, sizeof *lift->code);
+    enum lift_refusal refusal =
+        lift->code ? read_lift_kernel(lift, ptx, bytes, symbol, err) : LIFT_OTHER;
     if (!refusal)
         refusal = analyse(lift, window, err);
     if (refusal)
@@ -294,7 +296,15 @@ void lift_free(struct lift *lift)
         return;
     ptx_free(lift->module);
     arena_release(&lift->arena);
+    if (lift->code)
+        free(lift->code->image);
+    free(lift->code);
     free(lift);
+}
+
+struct lift_code *lift_code(const struct lift *lift)
+{
+    return lift->code;
 }
 
 unsigned lift_views(const struct lift *lift, const struct lift_view **out)

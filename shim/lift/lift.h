@@ -5,11 +5,13 @@
  * Such a reference has the kernel's formula, wrong or right. What it finds is lost precision (an
  * accumulator narrower than f32), wrong code generation, and faults of the hardware.
  *
- * A struct lift is immutable once it is made: any thread. Nothing here calls the driver.
+ * A struct lift is immutable once it is made, but for its struct lift_code: any thread. Nothing
+ * here calls the driver.
  */
 #ifndef LIFT_LIFT_H
 #define LIFT_LIFT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include "base/error.h"
@@ -109,5 +111,16 @@ size_t lift_shared(const struct lift *lift, size_t bytes, bool apart);
  * parameters and one more, the address of a struct lift_call. */
 #define LIFT_ENTRY "cuvet_lifted"
 enum status lift_write(const struct lift *lift, struct textbuf *out, struct error *err);
+
+/* What lift_write's text is compiled to. Who brings `state` from NONE to QUEUED compiles it, and
+ * sets it to READY or FAILED behind the rest. */
+enum lift_code_state { LIFT_CODE_NONE, LIFT_CODE_QUEUED, LIFT_CODE_READY, LIFT_CODE_FAILED };
+struct lift_code {
+    atomic_int state; /* enum lift_code_state */
+    char *image;      /* machine code of one architecture, the lift's */
+    bool missing;     /* FAILED: nothing can be compiled in this process */
+    struct error why; /* FAILED */
+};
+struct lift_code *lift_code(const struct lift *lift);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bind/extent.h"
+#include "compile/ptx_compiler.h"
 #include "lift/lift.h"
 #include "lift/lift_abi.h"
 #include "system/log.h"
@@ -26,14 +27,18 @@ struct side_lift {
 enum { PLACES_BYTES = 64 << 20 };
 
 struct side_lifts {
-    atomic_uint requested, settled;
-    CUdeviceptr places; /* PLACES_BYTES, struct lift_slot in front; 0: none were needed yet */
+    struct ptx_compiler *compiler;
+    atomic_uint requested;
+    unsigned forwarded, seen; /* of these, and of the compiler's results, that were acted on */
+    CUdeviceptr places;       /* PLACES_BYTES, struct lift_slot in front; 0: none were needed yet */
     struct side_lift lift[SIDE_LIFTS];
 };
 
-void side_lifts_open(struct side *side)
+void side_lifts_open(struct side *side, struct ptx_compiler *compiler)
 {
     side->refs.lifts = calloc(1, sizeof *side->refs.lifts);
+    if (side->refs.lifts)
+        side->refs.lifts->compiler = compiler;
 }
 
 /* The place of a spec, which may be another's: then there is none for it. */
@@ -116,10 +121,21 @@ enum skip side_lift_clip(struct binding *binding, struct error *why)
 bool side_lifts_due(const struct side *side)
 {
     struct side_lifts *lifts = side->refs.lifts;
-    return lifts && atomic_load(&lifts->requested) != atomic_load(&lifts->settled);
+    return lifts && (atomic_load(&lifts->requested) !=
+                         __atomic_load_n(&lifts->forwarded, __ATOMIC_RELAXED) ||
+                     ptx_compiler_results(lifts->compiler) !=
+                         __atomic_load_n(&lifts->seen, __ATOMIC_RELAXED));
 }
 
 /* ---- loading ---- */
+
+static int side_arch(const struct side *side)
+{
+    int major = 0, minor = 0;
+    cuda.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, side->device);
+    cuda.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, side->device);
+    return 10 * major + minor;
+}
 
 /* The most dynamic shared memory that a launch may have of it. */
 static void allow_shared(struct side *side, struct side_lift *lift)
@@ -137,45 +153,66 @@ static void allow_shared(struct side *side, struct side_lift *lift)
         lift->shared = most - fixed;
 }
 
-static enum status load_lift(struct side *side, struct side_lift *lift, const struct lift *from,
+static enum status load_lift(struct side *side, struct side_lift *lift, const char *image,
                              struct error *err)
 {
-    struct textbuf text;
     CUmodule module = NULL;
-    textbuf_init(&text);
-    enum status status = lift_write(from, &text, err);
-    if (!status)
-        status = cuda_check(err, cuda.cuModuleLoadData(&module, text.data), "loading its PTX");
+    enum status status =
+        cuda_check(err, cuda.cuModuleLoadData(&module, image), "loading its machine code");
     if (!status)
         status =
             cuda_check(err, cuda.cuModuleGetFunction(&lift->reference.function, module, LIFT_ENTRY),
                        LIFT_ENTRY);
-    textbuf_release(&text);
     lift->reference.blocks = 1;
     if (!status)
         allow_shared(side, lift);
     return status;
 }
 
-static void settle_lift(struct side *side, struct side_lift *lift)
+static void complain_of_lift(const struct side *side, const struct kernel_spec *spec, bool missing,
+                             const char *why)
+{
+    if (missing)
+        log_once(LOG_WARN, "kernels without an entry are not held against their own PTX: %s", why);
+    else
+        log_line(LOG_WARN, "%s: unchecked: its lifted PTX cannot be loaded on device %d: %s",
+                 spec->label, side->device, why);
+}
+
+static void settle_lift(struct side *side, struct side_lift *lift, const struct lift_code *code)
 {
     const struct kernel_spec *spec = atomic_load(&lift->spec);
     struct error err = {{0}};
-    enum status status = load_lift(side, lift, spec->lift, &err);
+    bool ready = atomic_load(&code->state) == LIFT_CODE_READY;
+    enum status status = ready ? load_lift(side, lift, code->image, &err) : STATUS_UNSUPPORTED;
     if (status)
-        log_line(LOG_WARN, "%s: unchecked: its lifted PTX cannot be loaded on device %d: %s",
-                 spec->label, side->device, err.text);
+        complain_of_lift(side, spec, !ready && code->missing, ready ? err.text : code->why.text);
     atomic_store_explicit(&lift->state, status ? FAILED : READY, memory_order_release);
-    atomic_fetch_add(&side->refs.lifts->settled, 1);
+}
+
+/* One that is wanted: has it compiled, or loads what it was compiled to. */
+static void step_lift(struct side *side, struct side_lift *lift)
+{
+    const struct lift *from = atomic_load(&lift->spec)->lift;
+    struct lift_code *code = lift_code(from);
+    int none = LIFT_CODE_NONE;
+    if (atomic_compare_exchange_strong(&code->state, &none, LIFT_CODE_QUEUED))
+        ptx_compiler_request(side->refs.lifts->compiler, from, side_arch(side));
+    else if (none != LIFT_CODE_QUEUED)
+        settle_lift(side, lift, code);
 }
 
 void side_lifts_load(struct side *side)
 {
-    unsigned i = 0;
-    while (i < SIDE_LIFTS && atomic_load(&side->refs.lifts->lift[i].state) != WANTED)
-        i++;
-    if (i < SIDE_LIFTS)
-        settle_lift(side, &side->refs.lifts->lift[i]);
+    struct side_lifts *lifts = side->refs.lifts;
+    const unsigned requested = atomic_load(&lifts->requested);
+    const unsigned results = ptx_compiler_results(lifts->compiler);
+    for (unsigned i = 0; i < SIDE_LIFTS; i++) {
+        if (atomic_load(&lifts->lift[i].state) == WANTED)
+            step_lift(side, &lifts->lift[i]);
+    }
+    __atomic_store_n(&lifts->forwarded, requested, __ATOMIC_RELAXED);
+    __atomic_store_n(&lifts->seen, results, __ATOMIC_RELAXED);
 }
 
 const struct side_reference *side_lift_reference(struct side *side, const struct kernel_spec *spec)

@@ -1,6 +1,7 @@
 /*
  * side_lift.h - lifted kernels (shim/lift) in one context: requested when a launch of theirs is to
- * be checked, written and loaded by the collector, launched beside the program's stream.
+ * be checked, compiled outside of the program (compile/ptx_compiler.h), loaded by the collector,
+ * launched beside the program's stream.
  */
 #ifndef LIFTED_SIDE_LIFT_H
 #define LIFTED_SIDE_LIFT_H
@@ -14,22 +15,21 @@
 enum { SIDE_LIFTS = 1024 /* kernels; further ones are not checked */ };
 
 /* Makes the table. Collector, before the side is used; without memory nothing is lifted here. */
-void side_lifts_open(struct side *side);
+void side_lifts_open(struct side *side, struct ptx_compiler *compiler);
 
 /* Whether a launch of the spec, a lifted one, can be checked in this context: SKIP_NONE, or
  * SKIP_NOT_COMPILED. The first one requests it: *wake, the collector is to be woken. No launch
- * waits: the driver compiles the PTX for as long as a compiler takes for a reference. Any thread,
- * no lock. */
+ * waits. Any thread, no lock. */
 enum skip side_lift_request(struct side *side, const struct kernel_spec *spec, bool *wake);
 
 /* The extents that PTX shows may be too large: each array ends with its memory at the latest.
  * SKIP_SHAPE: two arrays that are written begin at one address. */
 enum skip side_lift_clip(struct binding *binding, struct error *why);
 
-/* Whether something is to be loaded. Any thread. */
+/* Whether something is to be compiled or loaded. Any thread. */
 bool side_lifts_due(const struct side *side);
-/* Writes and loads one requested kernel: the driver takes a while to compile it, and checks wait
- * meanwhile. Collector, context current; a failure is reported once. */
+/* Has requested kernels compiled, and loads those that are. Collector, context current; a failure
+ * is reported once. */
 void side_lifts_load(struct side *side);
 
 /* What checks of the spec wait for and are launched with; NULL: it is not loaded. */

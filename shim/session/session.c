@@ -40,6 +40,7 @@
 #include "state/caches.h"
 #include "state/fetch.h"
 #include "state/pairs.h"
+#include "session/session_lifts.h"
 #include "session/session_lint.h"
 #include "session/session_reports.h"
 #include "session/session_summary.h"
@@ -70,6 +71,7 @@ static struct session {
     struct lifts *lifts;       /* NULL: CUVET_LIFT is off */
     struct session_lint *lint; /* NULL: CUVET_LINT is off */
     struct compiler *compiler; /* NULL: the registry brings no references along */
+    struct ptx_compiler *ptx;  /* of `lifts`, or NULL */
     struct sink sink;
     struct pipeline pipeline;
     struct graphs *graphs;
@@ -345,6 +347,7 @@ static enum status start_pipeline(struct session *s, struct error *err)
         own_image_distinguish(p);
     }
     s->lifts = checks && s->options.lift ? lifts_start(p, s->registry) : NULL;
+    s->ptx = s->lifts ? session_lifts_compiler(&s->options, environ) : NULL;
     s->lint = session_lint_start(&(struct session_lint_parts){
         {s->counters, s->journal, s->summary}, &s->options, s->images, p->kernels, environ});
     s->graphs = graphs_create(&(struct graphs_settings){p, s->options.twins});
@@ -367,7 +370,7 @@ static enum status start_pipeline(struct session *s, struct error *err)
                  .budget = s->options.budget,
                  .outlier = (detectors & ~(1u << OUTLIER_OFF)) != 0,
                  .centroid = (detectors & 1u << OUTLIER_CENTROID) != 0,
-                 .lift = s->lifts != NULL,
+                 .lift = s->ptx,
                  .compiler = s->compiler},
         .sink = &s->sink,
         .images = s->images,
@@ -377,6 +380,8 @@ static enum status start_pipeline(struct session *s, struct error *err)
     };
     if (s->compiler)
         compiler_on_result(s->compiler, wake_collector, s);
+    if (s->ptx)
+        ptx_compiler_on_result(s->ptx, wake_collector, s);
     return collector_create(&p->collector, &settings, err);
 }
 
@@ -478,6 +483,7 @@ static void finish_uncancelled(struct session *s)
     int wait_ms = core_launch_open() || core_call_open() ? 0 : (int)s->options.exit_wait_ms;
     own_thread.work = OWN_WORK;
     session_end_compiler(s->compiler, s->summary, STOP_WAIT_MS);
+    ptx_compiler_stop(s->ptx, STOP_WAIT_MS);
     control_end();
     end_server(s);
     collector_drain(s->pipeline.collector, wait_ms);

@@ -118,6 +118,13 @@ $(SOFTNVML_LIBS): $(BUILD)/tests/softgpu/nvml/nvml.o
 	$(call say,LINK,$@)
 	$(quiet)mkdir -p $(@D) && $(CC) $(OPTIMISE) -shared -Wl,-soname,libnvidia-ml.so.1 $(LDFLAGS) -o $@ $<
 
+# A stand-in for nvJitLink: see tests/softgpu/jitlink/README.md.
+SOFTJITLINK_LIBS := $(SOFTGPU)/libnvJitLink.so.13
+$(BUILD)/tests/softgpu/jitlink/jitlink.o: C_FLAGS += -fvisibility=default -Wno-missing-prototypes
+$(SOFTJITLINK_LIBS): $(BUILD)/tests/softgpu/jitlink/jitlink.o
+	$(call say,LINK,$@)
+	$(quiet)mkdir -p $(@D) && $(CC) $(OPTIMISE) -shared -Wl,-soname,libnvJitLink.so.13 $(LDFLAGS) -o $@ $<
+
 # Unit tests: of the parts (linked with them), and of the driver's interface.
 SOFTGPU_UNIT_C := $(sort $(wildcard tests/softgpu/unit/test_*.c))
 SOFTGPU_PART_C := $(foreach part,test_ptx test_exec test_lane,$(foreach file,$(SOFTGPU_UNIT_C),$(if \
@@ -182,7 +189,7 @@ SOFTGPU_TEST_FILES += $(CONTRACT)/contract \
 
 .PHONY: softgpu
 ## softgpu: the stand-ins for libcuda and libcupti that run PTX on the CPU
-softgpu: $(SOFTGPU_LIBS) $(SOFTBLAS_LIBS) $(SOFTDNN_LIBS) $(SOFTRUNTIME_LIBS) $(SOFTNVML_LIBS)
+softgpu: $(SOFTGPU_LIBS) $(SOFTBLAS_LIBS) $(SOFTDNN_LIBS) $(SOFTRUNTIME_LIBS) $(SOFTNVML_LIBS) $(SOFTJITLINK_LIBS)
 
 -include $(wildcard $(SOFTBLAS)/*.d $(BUILD)/tests/softgpu/runtime/*.d)
 -include $(wildcard $(patsubst %.o,%.d,$(SOFTGPU_EXEC_O) $(SOFTGPU_DRIVER_O) $(SOFTGPU_CUPTI_O) \

@@ -22,7 +22,7 @@ static void requests_come_through(void **state)
     struct user_text got;
     size_t size;
     (void)state;
-    char *message = compile_wire_request(&text, 90, &size);
+    char *message = compile_wire_request(COMPILE_REFERENCE, &text, 90, &size);
     memcpy(&head, message, sizeof head);
     assert_int_equal(compile_wire_follows_request(&head), size - sizeof head);
     assert_true(compile_wire_text(&head, message + sizeof head, &got));
@@ -68,7 +68,7 @@ static void damaged_heads_are_harmless(void **state)
 {
     size_t size;
     (void)state;
-    char *message = compile_wire_request(&text, 90, &size);
+    char *message = compile_wire_request(COMPILE_REFERENCE, &text, 90, &size);
     for (size_t bit = 0; bit < 8 * sizeof(struct compile_request); bit++) {
         struct compile_request head;
         struct user_text got;
