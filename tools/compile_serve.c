@@ -56,6 +56,37 @@ static bool read_cache(struct server *server, const struct user_text *text, int 
            ref_cache_read(&server->cache, name, image);
 }
 
+typedef enum status (*compile_fn)(const void *text, int arch, struct ref_image *image,
+                                  struct error *err);
+
+/* Compiles what no other process compiles meanwhile, and keeps it; `name` "": it is not kept. */
+static enum status compile_once(struct server *server, const char *name, compile_fn work,
+                                const void *text, int arch, struct ref_image *image, bool *cached,
+                                struct error *err)
+{
+    enum status status = STATUS_OK;
+    int lock = *name ? cache_lock(&server->cache.folder, name, LOCK_WAIT_MS) : -1;
+    *cached = lock >= 0 && ref_cache_read(&server->cache, name, image);
+    if (!*cached)
+        status = work(text, arch, image, err);
+    if (!*cached && !status && *name)
+        ref_cache_write(&server->cache, name, image, NULL);
+    cache_unlock(&server->cache.folder, name, lock);
+    return status;
+}
+
+static enum status compile_text(const void *text, int arch, struct ref_image *image,
+                                struct error *err)
+{
+    return ref_compile(text, arch, image, err);
+}
+
+static enum status compile_ptx_text(const void *text, int arch, struct ref_image *image,
+                                    struct error *err)
+{
+    return ptx_link(text, arch, image, err);
+}
+
 static enum status compile(struct server *server, const struct user_text *text, int arch,
                            struct ref_image *image, bool *cached, struct error *err)
 {
@@ -69,14 +100,7 @@ static enum status compile(struct server *server, const struct user_text *text, 
     *cached = read_cache(server, text, arch, name, image);
     if (*cached)
         return STATUS_OK;
-    int lock = *name ? cache_lock(&server->cache.folder, name, LOCK_WAIT_MS) : -1;
-    *cached = lock >= 0 && ref_cache_read(&server->cache, name, image);
-    if (!*cached)
-        status = ref_compile(text, arch, image, err);
-    if (!*cached && !status && *name)
-        ref_cache_write(&server->cache, name, image, NULL);
-    cache_unlock(&server->cache.folder, name, lock);
-    return status;
+    return compile_once(server, name, compile_text, text, arch, image, cached, err);
 }
 
 static enum status compile_reference(struct server *server, struct user_text *text, int arch,
@@ -99,12 +123,8 @@ static enum status compile_ptx(struct server *server, const char *text, int arch
         return STATUS_NOT_FOUND;
     ref_cache_ptx_name(&server->cache, text, arch, &server->jitlink, name);
     *cached = ref_cache_read(&server->cache, name, image);
-    if (*cached)
-        return STATUS_OK;
-    status = ptx_link(text, arch, image, err);
-    if (!status)
-        ref_cache_write(&server->cache, name, image, NULL);
-    return status;
+    return *cached ? STATUS_OK
+                   : compile_once(server, name, compile_ptx_text, text, arch, image, cached, err);
 }
 
 /* ---- the socket ---- */
