@@ -255,7 +255,9 @@ static enum lift_refusal analyse(struct lift *lift, uint64_t window, struct erro
     if (refusal)
         return refusal;
     find_shared(lift);
-    refusal = lift_flow(lift, err);
+    refusal = lift_put_constants(lift);
+    if (!refusal)
+        refusal = lift_flow(lift, err);
     if (!refusal)
         refusal = lift_find_arrays(lift, err);
     if (!refusal)

@@ -125,6 +125,11 @@ enum lift_refusal lift_classify_product(const struct ptx_instruction *ins, uint8
 
 /* Adds to `seen` (a flag for each instruction) what may run after an instruction in it. */
 void lift_reach(const struct lift *lift, bool *seen);
+/* The same, by ways that end at an instruction. */
+void lift_reach_before(const struct lift *lift, bool *seen, unsigned end);
+
+/* Makes copies and stores of registers that hold constants there take the constants. */
+enum lift_refusal lift_put_constants(struct lift *lift);
 
 /* Kinds, shadows and accumulators. */
 enum lift_refusal lift_flow(struct lift *lift, struct error *err);

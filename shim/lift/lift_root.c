@@ -205,7 +205,7 @@ static enum lift_refusal note_access(struct lift *lift, unsigned at, struct erro
 
 /* ---- reading back ---- */
 
-void lift_reach(const struct lift *lift, bool *seen)
+void lift_reach_before(const struct lift *lift, bool *seen, unsigned end)
 {
     const struct ptx_function *kernel = lift->kernel;
     bool changed = true;
@@ -217,7 +217,7 @@ void lift_reach(const struct lift *lift, bool *seen)
             bool leaves = (class_ == CLASS_END || class_ == CLASS_FAIL || class_ == CLASS_BRANCH) &&
                           !ins->guarded;
             unsigned target = class_ == CLASS_BRANCH ? ins->operands[0].target : i + 1;
-            if (!seen[i])
+            if (!seen[i] || i == end)
                 continue;
             if (!leaves && i + 1 < kernel->instruction_count && !seen[i + 1])
                 changed = seen[i + 1] = true;
@@ -225,6 +225,11 @@ void lift_reach(const struct lift *lift, bool *seen)
                 changed = seen[target] = true;
         }
     }
+}
+
+void lift_reach(const struct lift *lift, bool *seen)
+{
+    lift_reach_before(lift, seen, lift->kernel->instruction_count);
 }
 
 /* A load behind a store to the same array would see what the launch wrote; the snapshot has what

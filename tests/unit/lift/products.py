@@ -51,6 +51,14 @@ def carried(a, b, c, out, steps, M: tl.constexpr, N: tl.constexpr, K: tl.constex
 
 
 @triton.jit
+def edged(a, b, c, rows, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    row, column, depth = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    left = tl.load(a + row[:, None] * K + depth[None, :], mask=row[:, None] < rows, other=0.0)
+    right = tl.load(b + depth[:, None] + column[None, :] * K, mask=column[None, :] < rows, other=0.0)
+    tl.store(c + row[:, None] * N + column[None, :], tl.dot(left, right), mask=row[:, None] < rows)
+
+
+@triton.jit
 def attend(q, k, v, out, keys, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, NARROW: tl.constexpr):
     rows = tl.program_id(0) * M + tl.arange(0, M)
     wide, columns = tl.arange(0, D), tl.arange(0, N)
@@ -96,6 +104,8 @@ def main(folder):
     write(f"{folder}/tile_scaled.ptx", scaled, arrays, {"M": 64, "N": 32, "K": 64})
     arrays = {"a": "*bf16", "b": "*bf16", "c": "*bf16", "out": "*bf16", "steps": "i32"}
     write(f"{folder}/tile_carried.ptx", carried, arrays, {"M": 64, "N": 32, "K": 64})
+    arrays = {"a": "*bf16", "b": "*bf16", "c": "*fp32", "rows": "i32"}
+    write(f"{folder}/tile_edged.ptx", edged, arrays, {"M": 64, "N": 64, "K": 32}, warps=1)
     arrays = {"q": "*bf16", "k": "*bf16", "v": "*bf16", "out": "*bf16", "keys": "i32"}
     for name, narrow in (("", False), ("_narrow", True)):
         write(f"{folder}/attend{name}.ptx", attend, arrays, {"M": 64, "N": 32, "D": 32, "NARROW": narrow})
