@@ -121,14 +121,16 @@ static void hand_out_report(struct ending *ending, struct side *side, struct lan
 }
 
 /* Why what the reference has found is no verdict; SKIP_NONE: it is one. */
-static enum skip why_not(struct side *side, const struct lane *lane, struct error *why)
+static enum skip why_not(struct side *side, struct lane *lane, struct error *why)
 {
     if (lane->numbers.refused) {
         error_set(why, STATUS_INVALID, "%s", touch_refusal(lane->check));
         return SKIP_REFUSED;
     }
-    return verdict_of(&lane->numbers) == VERDICT_MISMATCH ? listed_twice(side, lane->check, why)
-                                                          : SKIP_NONE;
+    if (verdict_of(&lane->numbers) != VERDICT_MISMATCH)
+        return SKIP_NONE;
+    enum skip skip = listed_twice(side, lane->check, why);
+    return skip ? skip : replay_written_again(side, lane, why);
 }
 
 void ending_judge(struct ending *ending, struct side *side, struct lane *lane)

@@ -1,5 +1,6 @@
 #include "judge/replay.h"
 
+#include <math.h>
 #include <string.h>
 #include "refs/abi/ref_batch.h"
 #include "refs/abi/ref_merge.h"
@@ -432,4 +433,33 @@ bool replay_read_variables(void *user, struct bundle_variables *out)
     if (source->variables)
         module_variables_list(source->variables, out);
     return source->variables != NULL;
+}
+
+/* The tensor of the call that a verdict names; -1: none. */
+static int find_tensor(const struct binding *binding, uint32_t id)
+{
+    int tensor = binding->tensors - 1;
+    while (tensor >= 0 && binding->call.tensor[tensor].id != id)
+        tensor--;
+    return tensor;
+}
+
+enum skip replay_written_again(struct side *side, struct lane *lane, struct error *why)
+{
+    struct check *check = lane->check;
+    const struct ref_verdict numbers = lane->numbers;
+    struct replay_source source = {.side = side, .lane = lane, .check = check};
+    int tensor = find_tensor(&check->binding, numbers.first_tensor);
+    double last;
+    if (!check_spec(check)->lift || tensor < 0 || isnan(numbers.first_ref) ||
+        replay_read_reference(&source, tensor, (int64_t)numbers.first_index, 1, &last) ||
+        isnan(last) || last == numbers.first_ref)
+        return SKIP_NONE;
+    error_set(
+        why, STATUS_INVALID,
+        "it stores to element %llu of '%s' several times: %.9g, and %.9g in the end; expected "
+        "one store to each element of what its own PTX is to judge",
+        (unsigned long long)numbers.first_index,
+        check->binding.array[check->binding.tensor_array[tensor]].name, numbers.first_ref, last);
+    return SKIP_REFUSED;
 }

@@ -53,4 +53,11 @@ int replay_has_reference(void *source, int tensor);
 enum status replay_read_reference(void *source, int tensor, int64_t first, int64_t count,
                                   double *out);
 
+/*
+ * For a lane whose lifted kernel found a mismatch: SKIP_REFUSED and a sentence where the kernel
+ * stores to the first element several times, and another value in the end. The snapshot has the
+ * last alone, and the lifted kernel compares it with each.
+ */
+enum skip replay_written_again(struct side *side, struct lane *lane, struct error *why);
+
 #endif

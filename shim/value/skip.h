@@ -38,7 +38,8 @@
     SKIP(QUEUE_FULL, "queue full", "too many checks under way (CUVET_QUEUE)")                      \
     SKIP(NOT_READY, "context not ready", "the context could not be set up for checking")           \
     SKIP(NOT_COMPILED, "not compiled", "its reference is not compiled yet, or cannot be")          \
-    SKIP(REFUSED, "reference refused", "the reference reached outside its snapshot")               \
+    SKIP(REFUSED, "reference refused",                                                             \
+         "the reference reached outside its snapshot, or an element is written several times")     \
     SKIP(DRIVER, "driver error", "a driver call of ours failed")                                   \
     SKIP(OFF, "off", "checking was switched off")                                                  \
     SKIP(EXIT, "exit", "the program ended before the check did (CUVET_EXIT_WAIT)")

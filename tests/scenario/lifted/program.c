@@ -86,6 +86,16 @@ static void add_up(void)
     shared_bytes = 16;
 }
 
+static void settled(void)
+{
+    add_array(0, POINTS * 4);
+    add_array(1, POINTS * 4);
+    add_word(POINTS);
+    add_scratch();
+    fill(array[0], POINTS, 1);
+    grid = (POINTS + 511) / 512;
+}
+
 static CUdeviceptr middle;
 
 static void before(void)
@@ -161,6 +171,8 @@ int main(int argc, char **argv)
         before();
     else if (!strcmp(word(1), "two_results"))
         two_results();
+    else if (!strcmp(word(1), "settled"))
+        settled();
     else
         add_up();
     if (!strcmp(word(2), "full"))

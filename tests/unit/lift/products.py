@@ -51,6 +51,15 @@ def carried(a, b, c, out, steps, M: tl.constexpr, N: tl.constexpr, K: tl.constex
 
 
 @triton.jit
+def settled(x, y, points, SIZE: tl.constexpr):
+    at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
+    number = tl.load(x + at, mask=at < points)
+    tl.store(y + at, tl.exp(number), mask=at < points)
+    tl.debug_barrier()
+    tl.store(y + at, number * 3 + 1, mask=at < points)
+
+
+@triton.jit
 def edged(a, b, c, rows, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     row, column, depth = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
     left = tl.load(a + row[:, None] * K + depth[None, :], mask=row[:, None] < rows, other=0.0)
@@ -106,6 +115,7 @@ def main(folder):
     write(f"{folder}/tile_carried.ptx", carried, arrays, {"M": 64, "N": 32, "K": 64})
     arrays = {"a": "*bf16", "b": "*bf16", "c": "*fp32", "rows": "i32"}
     write(f"{folder}/tile_edged.ptx", edged, arrays, {"M": 64, "N": 64, "K": 32}, warps=1)
+    write(f"{folder}/settled.ptx", settled, {"x": "*fp32", "y": "*fp32", "points": "i32"}, {"SIZE": 512})
     arrays = {"q": "*bf16", "k": "*bf16", "v": "*bf16", "out": "*bf16", "keys": "i32"}
     for name, narrow in (("", False), ("_narrow", True)):
         write(f"{folder}/attend{name}.ptx", attend, arrays, {"M": 64, "N": 32, "D": 32, "NARROW": narrow})
