@@ -126,7 +126,7 @@ enum status decode_mma(struct decoder *d)
     if (!op)
         return no_memory(d);
     op->more = m;
-    op->splits = true;
+    op->splits = op->whole = true;
     return STATUS_OK;
 }
 
@@ -152,7 +152,7 @@ static enum status decode_matrices(struct decoder *d, bool load)
     if (!op)
         return no_memory(d);
     op->more = x;
-    op->splits = true;
+    op->splits = op->whole = true;
     return STATUS_OK;
 }
 

@@ -114,7 +114,7 @@ static enum status decode_product(struct decoder *d)
     if (!op)
         return no_memory(d);
     op->more = g;
-    op->splits = true;
+    op->splits = op->whole = true;
     return STATUS_OK;
 }
 

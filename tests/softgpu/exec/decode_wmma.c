@@ -85,7 +85,7 @@ static enum status decode_access(struct decoder *d, bool load)
     if (!op)
         return no_memory(d);
     op->more = x;
-    op->splits = true;
+    op->splits = op->whole = true;
     return STATUS_OK;
 }
 
@@ -128,7 +128,7 @@ static enum status decode_product(struct decoder *d)
     if (!op)
         return no_memory(d);
     op->more = g;
-    op->splits = true;
+    op->splits = op->whole = true;
     return STATUS_OK;
 }
 

@@ -63,6 +63,7 @@ struct op {
     uint8_t source;  /* of s[0] in bytes, where the op needs it */
     uint8_t mode;    /* what kind of its family */
     bool splits;     /* lanes that the guard keeps out become a fragment of their own */
+    bool whole;      /* all lanes of the warp, together */
     bool hidden;     /* makes an operand for the next op; no instruction of its own */
     bool carry;      /* writes CC.CF */
     uint32_t target; /* of a jump */

@@ -154,6 +154,20 @@ static uint32_t meeting_point(const struct warp *w)
     return limit;
 }
 
+/* Whether lanes that the running fragment lacks are on their way to it: cut off behind it, or in a
+ * call. */
+static bool others_follow(const struct warp *w)
+{
+    const struct fragment *f = w->f;
+    for (uint32_t rest = w->used; rest; rest &= rest - 1) {
+        const struct fragment *o = w->fragment + first_lane(rest);
+        bool behind = o->frame == f->frame && o->pc <= f->pc;
+        if (o != f && o->state == FRAGMENT_READY && (behind || o->frame->depth > f->frame->depth))
+            return true;
+    }
+    return false;
+}
+
 /* Runs ops of w->f until it stops being the one to run. False after a fault. */
 static bool run_fragment(struct warp *w)
 {
@@ -180,6 +194,10 @@ static bool run_fragment(struct warp *w)
                 split_off(w, f->mask & ~w->active, f->pc + 1);
                 limit = meeting_point(w);
             }
+        }
+        if (op->whole && w->active != w->live && others_follow(w)) {
+            f->left = 0;
+            break;
         }
         counts[f->pc]++;
         step = op->fn(w, op);

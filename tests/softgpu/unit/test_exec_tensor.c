@@ -382,6 +382,20 @@ static void faults(void **state)
     expect_fault(EXEC_ILLEGAL_INSTRUCTION, "parted");
 }
 
+/* Lanes that parted, some of which are cut off behind the others, wait for each other. */
+static void parted_lanes_meet_at_a_matrix(void **state)
+{
+    (void)state;
+    bench_open(HEADER BEGIN SHARED
+               "mov.u32 %r20, %r2;\nMORE:\nsetp.eq.u32 %p2, %r20, 0;\n@%p2 bra MEET;\n"
+               "sub.u32 %r20, %r20, 1;\nbra MORE;\nMEET:\n"
+               "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r30}, [%r12];\n" STORE_FOUR);
+    for (unsigned seed = 0; seed < 40; seed++) {
+        bench.launch.seed = seed;
+        assert_int_equal(bench_run(0), EXEC_DONE);
+    }
+}
+
 static void what_is_not_known_is_refused(void **state)
 {
     (void)state;
@@ -428,6 +442,7 @@ int main(void)
         cmocka_unit_test(matrices_from_shared_memory),
         cmocka_unit_test(matrices_to_shared_memory),
         cmocka_unit_test(faults),
+        cmocka_unit_test(parted_lanes_meet_at_a_matrix),
         cmocka_unit_test(what_is_not_known_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, close_bench);
