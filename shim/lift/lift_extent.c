@@ -11,7 +11,7 @@
 #include <string.h>
 #include "lift/lift_parts.h"
 
-enum { DEEP = 24, LONG = 600, NESTED = 20 };
+enum { DEEP = 24, LONG = 600, NESTED = 20, LITTLE = 1023 /* threads of a block, less one */ };
 
 struct bound {
     struct lift *lift;
@@ -140,12 +140,22 @@ static const char *bound_shifted(struct bound *b, const struct ptx_instruction *
                                  : format_binary(b, "(%s / %s)", base, factor);
 }
 
+/* Of (x & mask): below both. What the grid bounds may be far below, as in the place of a block. */
+static const char *masked_by(struct bound *b, const struct ptx_operand *x, int64_t mask)
+{
+    const char *below = mask > LITTLE ? most(b, x) : NULL;
+    bool placed = below && (strstr(below, "grid.") || strstr(below, "_block"));
+    const char *both =
+        placed ? format_binary(b, "min(%s, %s)", below, number(b, mask)) : number(b, mask);
+    return both ? both : number(b, mask);
+}
+
 static const char *masked(struct bound *b, const struct ptx_instruction *ins)
 {
     int64_t mask;
     for (unsigned i = 1; i < 3; i++) {
         if (extent_constant(&ins->operands[i], &mask) && mask >= 0)
-            return number(b, mask);
+            return masked_by(b, &ins->operands[3 - i], mask);
     }
     for (unsigned i = 1; i < 3; i++) { /* of (x & -8) */
         if (extent_constant(&ins->operands[i], &mask))
@@ -154,18 +164,31 @@ static const char *masked(struct bound *b, const struct ptx_instruction *ins)
     return most(b, &ins->operands[1]);
 }
 
+/* The upper half of a product: a division by a constant. Of one of 64 bits the factor's own upper
+ * half counts, rounded up. */
+static const char *bound_upper(struct bound *b, const struct ptx_instruction *ins)
+{
+    const enum ptx_type type = ins->types[0];
+    const unsigned bits = ptx_type_bits(type);
+    int64_t factor;
+    if (!extent_constant(&ins->operands[2], &factor) || bits < 16)
+        return NULL;
+    const uint64_t sign = (uint64_t)1 << (bits - 1);
+    uint64_t plain = (uint64_t)factor & (sign | (sign - 1));
+    if ((type == PTX_S16 || type == PTX_S32 || type == PTX_S64) && (plain & sign))
+        return "0";
+    if (bits == 64)
+        plain = (plain >> 32) + 1;
+    return format_binary(b, bits == 16 ? "(%s * %s / 65536)" : "(%s * %s / 4294967296)",
+                         most(b, &ins->operands[1]), number(b, (int64_t)plain));
+}
+
 static const char *bound_multiplied(struct bound *b, const struct ptx_instruction *ins)
 {
     const struct ptx_operand *o = ins->operands;
     int64_t factor;
-    if (ptx_has_modifier(ins, "hi")) {
-        if (!extent_constant(&o[2], &factor))
-            return NULL;
-        bool wraps = ins->types[0] == PTX_S32 && factor > INT32_MAX;
-        if (factor < 0 || wraps)
-            return "0";
-        return format_binary(b, "(%s * %s / 4294967296)", most(b, &o[1]), number(b, factor));
-    }
+    if (ptx_has_modifier(ins, "hi"))
+        return bound_upper(b, ins);
     const char *base = most(b, &o[1]);
     if (extent_constant(&o[2], &factor) && factor < 0)
         return "0";

@@ -185,6 +185,23 @@ static void extents_follow_guards(void **state)
          "st.global.f32 [%d6], %f2;\nadd.s32 %r4, %r4, 64;\nsetp.lt.s32 %p1, %r4, %r1;\n"
          "@%p1 bra AGAIN;\n",
          "(((((64 * (p2 / 64 + 1)) + (block.x - 1)) * 4) / 4 + 1) * 4) / 4"},
+        {"mov.u32 %r4, %ctaid.y;\nand.b32 %r5, %r4, 65534;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
+         "st.global.f32 [%d6], %f2;\n",
+         "(((min((grid.y - 1), 65534) * 4) / 4 + 1) * 4) / 4"},
+        {"and.b32 %r5, %r2, 31;\nmad.wide.u32 %d6, %r5, 4, %d2;\nst.global.f32 [%d6], %f2;\n",
+         "(((31 * 4) / 4 + 1) * 4) / 4"},
+        {"mul.hi.u32 %r5, %r2, -1431655765;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
+         "st.global.f32 [%d6], %f2;\n",
+         "(((((block.x - 1) * 2863311531 / 4294967296) * 4) / 4 + 1) * 4) / 4"},
+        {"mul.hi.s32 %r5, %r2, -1431655765;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
+         "st.global.f32 [%d6], %f2;\n",
+         "(((0 * 4) / 4 + 1) * 4) / 4"},
+        {"cvt.u64.u32 %d7, %r2;\nmul.hi.u64 %d8, %d7, 2951479051793528259;\nshl.b64 %d0, %d8, 2;\n"
+         "add.s64 %d6, %d2, %d0;\nst.global.f32 [%d6], %f2;\n",
+         "(((((block.x - 1) * 687194768 / 4294967296) * 4) / 4 + 1) * 4) / 4"},
+        {"cvt.u16.u32 %h1, %r2;\nmul.hi.u16 %h2, %h1, -21845;\ncvt.u32.u16 %r5, %h2;\n"
+         "mad.wide.u32 %d6, %r5, 4, %d2;\nst.global.f32 [%d6], %f2;\n",
+         "(((((block.x - 1) * 43691 / 65536) * 4) / 4 + 1) * 4) / 4"},
         {"shl.b32 %r4, %r2, %r1;\nmad.wide.u32 %d6, %r4, 4, %d2;\nst.global.f32 [%d6], %f2;\n",
          NULL},
     };
