@@ -36,7 +36,7 @@ struct lift;
     LIFT_REFUSAL(BULK, "bulk copies and their barriers")                                           \
     LIFT_REFUSAL(ATOMIC, "atomics")                                                                \
     LIFT_REFUSAL(CALL, "function calls")                                                           \
-    LIFT_REFUSAL(FORMAT, "f32x2, tf32 or 8-bit floating-point instructions")                       \
+    LIFT_REFUSAL(FORMAT, "f32x2 or tf32 instructions")                                             \
     LIFT_REFUSAL(INSTRUCTION, "an instruction without a rule")                                     \
     LIFT_REFUSAL(SPACE, "generic memory")                                                          \
     LIFT_REFUSAL(ORDERED, "ordered or volatile accesses")                                          \

@@ -133,10 +133,24 @@ bool lift_rounds_narrow(const struct ptx_instruction *ins)
     return (kind == KIND_F16 || kind == KIND_BF16) && !word_listed(exact, ins->opcode);
 }
 
+static bool small(enum ptx_type type)
+{
+    return type >= PTX_E4M3 && type <= PTX_E5M2X2;
+}
+
 /* Formats without a rule. */
 static bool foreign(enum ptx_type type)
 {
-    return type == PTX_F32X2 || type == PTX_TF32 || (type >= PTX_E4M3 && type <= PTX_E5M2X2);
+    return type == PTX_F32X2 || type == PTX_TF32 || small(type);
+}
+
+/* A number of 8 bits counts as bits: what is rounded to it is not compared, what is made of it is
+ * exact. */
+static bool converts_small(const struct ptx_instruction *ins)
+{
+    return strcmp(ins->opcode, "cvt") == 0 && ins->type_count == 2 &&
+           ((small(ins->types[0]) && lift_kind_of_type(ins->types[1])) ||
+            (small(ins->types[1]) && lift_kind_of_type(ins->types[0])));
 }
 
 static bool foreign_types(const struct ptx_instruction *ins)
@@ -170,6 +184,10 @@ static bool moves_half(const struct ptx_instruction *ins)
 
 static enum lift_refusal classify_arithmetic(const struct ptx_instruction *ins, uint8_t *out)
 {
+    if (converts_small(ins)) {
+        *out = CLASS_OTHER;
+        return LIFT_OK;
+    }
     if (foreign_types(ins))
         return LIFT_FORMAT;
     bool number = lift_kind_of_type(ins->types[0]) != KIND_NONE;

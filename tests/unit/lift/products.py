@@ -68,6 +68,17 @@ def edged(a, b, c, rows, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
 
 
 @triton.jit
+def small(x, y, scale, back, SIZE: tl.constexpr):
+    at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
+    number = tl.load(x + at)
+    unit = tl.max(tl.abs(number), 0) / 448.0
+    narrow = (number / unit).to(tl.float8e4nv)
+    tl.store(y + at, narrow)
+    tl.store(scale + tl.program_id(0), unit)
+    tl.store(back + at, narrow.to(tl.float32) * unit)
+
+
+@triton.jit
 def attend(q, k, v, out, keys, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, NARROW: tl.constexpr):
     rows = tl.program_id(0) * M + tl.arange(0, M)
     wide, columns = tl.arange(0, D), tl.arange(0, N)
@@ -116,6 +127,8 @@ def main(folder):
     arrays = {"a": "*bf16", "b": "*bf16", "c": "*fp32", "rows": "i32"}
     write(f"{folder}/tile_edged.ptx", edged, arrays, {"M": 64, "N": 64, "K": 32}, warps=1)
     write(f"{folder}/settled.ptx", settled, {"x": "*fp32", "y": "*fp32", "points": "i32"}, {"SIZE": 512})
+    arrays = {"x": "*fp32", "y": "*fp8e4nv", "scale": "*fp32", "back": "*fp32"}
+    write(f"{folder}/small.ptx", small, arrays, {"SIZE": 512})
     arrays = {"q": "*bf16", "k": "*bf16", "v": "*bf16", "out": "*bf16", "keys": "i32"}
     for name, narrow in (("", False), ("_narrow", True)):
         write(f"{folder}/attend{name}.ptx", attend, arrays, {"M": 64, "N": 32, "D": 32, "NARROW": narrow})

@@ -58,6 +58,15 @@ static void refusals_by_hand(void **state)
         {HEAD "ld.global.f32 %f1, [%d4]; add.f32 %f1, %f1, %f1; cvt.rzi.s32.f32 %r3, %f1;\n"
               "st.global.u32 [%d5], %r3;\n" TAIL,
          LIFT_NO_OUTPUT},
+        {HEAD "ld.global.f32 %f1, [%d4]; add.f32 %f1, %f1, %f1;\n"
+              "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f1; st.global.b16 [%d5], %h1;\n" TAIL,
+         LIFT_NO_OUTPUT},
+        {HEAD "ld.global.b16 %h1, [%d4]; cvt.rn.f16x2.e4m3x2 %r3, %h1; st.global.b32 [%d5], "
+              "%r3;\n" TAIL,
+         LIFT_OK},
+        {HEAD "ld.global.f32 %f1, [%d4]; cvt.rna.tf32.f32 %r3, %f1; st.global.b32 [%d5], "
+              "%r3;\n" TAIL,
+         LIFT_FORMAT},
         {HEAD "ld.global.u64 %d6, [%d4]; ld.global.f32 %f1, [%d6]; add.f32 %f1, %f1, %f1;\n"
               "st.global.f32 [%d5], %f1;\n" TAIL,
          LIFT_ADDRESS},
