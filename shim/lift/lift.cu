@@ -12,7 +12,7 @@
 /* The figures of one thread. */
 struct lift_state {
     uint32_t checked, violations, class_mismatch, wide;
-    float max_abs, max_rel;
+    float max_abs, max_rel, max_ratio;
     uint64_t began;
     lift_slot *slot; /* that the thread's block has taken; NULL: none */
 };
@@ -395,9 +395,12 @@ LIFT_FN void cuvet_lift_judge(lift_state *s, const lift_call *call, uint32_t ten
         s->max_abs = (float)miss;
     if (v != 0 && miss > s->max_rel * fabs(v))
         s->max_rel = (float)(miss / fabs(v));
+    float ratio = (float)(miss / bound);
+    if (ratio > s->max_ratio)
+        s->max_ratio = ratio;
     if (miss > bound) {
         s->violations++;
-        violate(call, tensor, index, got, v, bound, (float)(miss / bound));
+        violate(call, tensor, index, got, v, bound, ratio);
     } else if (miss > half && e > 2 * half && e > 0.1 * fabs(v) && e > 0x1p-116) {
         s->wide++;
     }
@@ -489,6 +492,7 @@ static __device__ __noinline__ void answer(const lift_call *call)
     out.refused = f->refused;
     out.max_abs = __longlong_as_double((long long)f->max_abs);
     out.max_rel = __longlong_as_double((long long)f->max_rel);
+    out.max_ratio = __longlong_as_double((long long)f->max_ratio);
     if (f->violations)
         fill_places(&out, call);
     out.busy = now() - ~f->began;
@@ -510,6 +514,7 @@ LIFT_FN void cuvet_lift_finish(lift_state *s, const lift_call *call, uint32_t re
     add(&f->refused, mask, leader, refused);
     raise(&f->max_abs, mask, leader, s->max_abs);
     raise(&f->max_rel, mask, leader, s->max_rel);
+    raise(&f->max_ratio, mask, leader, s->max_ratio);
     if (!leader)
         return;
     if (s->slot)

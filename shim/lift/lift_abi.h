@@ -64,11 +64,11 @@ struct lift_slot {
 /* Sums over all threads; zeros at first, so everything is counted upwards. */
 struct lift_figures {
     uint64_t checked, violations, class_mismatch, wide, refused;
-    uint64_t max_abs, max_rel; /* bits of f64, which are ordered as the numbers are */
-    uint64_t worst;            /* (bits of the ratio in f32) << 32 | ~(low bits of the index) */
-    uint64_t first;            /* ~(tensor << 48 | index), the largest; 0: none */
-    uint64_t began;            /* ~(nanoseconds of the first thread) */
-    uint64_t done;             /* threads */
+    uint64_t max_abs, max_rel, max_ratio; /* bits of f64, which are ordered as the numbers are */
+    uint64_t worst; /* (bits of the ratio in f32) << 32 | ~(low bits of the index) */
+    uint64_t first; /* ~(tensor << 48 | index), the largest; 0: none */
+    uint64_t began; /* ~(nanoseconds of the first thread) */
+    uint64_t done;  /* threads */
     struct lift_place worst_place[LIFT_PLACES], first_place[LIFT_PLACES];
 };
 

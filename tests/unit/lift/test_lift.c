@@ -292,6 +292,8 @@ static void kernels_are_held_against_themselves(void **state)
         assert_int_equal(r.verdict.refused, 0);
         assert_int_equal(r.verdict.wide, 0);
         assert_int_equal(r.verdict.violations > 0, c->wrong);
+        assert_int_equal(r.verdict.max_ratio > 1, c->wrong);
+        assert_int_equal(r.verdict.max_ratio > 0, r.verdict.max_abs > 0);
     }
 }
 
