@@ -74,6 +74,17 @@ static void packed_kind(struct flow *f, const struct ptx_operand *whole,
     }
 }
 
+/* cvt.u16.u32 takes the low one of a pair, or a number that lies in 32 bits alone. */
+static void low_kind(struct flow *f, const struct ptx_operand *half,
+                     const struct ptx_operand *whole)
+{
+    enum lift_kind kind = operand_kind(f, whole);
+    if (lift_lanes(kind) == 2)
+        set_kind(f, half, lift_lane_kind(kind));
+    else if (kind ? kind != KIND_F32 : f->late)
+        same_kind(f, half, whole);
+}
+
 static void f32_of_access(void *user, unsigned reg)
 {
     struct flow *f = user;
@@ -99,6 +110,8 @@ static void spread_kinds(struct flow *f)
             packed_kind(f, &o[0], &o[1]);
         else if (lift_is_unpack(ins))
             packed_kind(f, &o[1], &o[0]);
+        else if (*ins->opcode == 'c' && ins->types[0] == PTX_U16)
+            low_kind(f, &o[0], &o[1]);
         else
             same_kind(f, &o[0], &o[1]);
         if (*ins->opcode == 's')
@@ -179,11 +192,21 @@ static void note_shared(void *user, unsigned reg)
         f->shared_kind[register_bytes(f, reg)] = f->lift->reg[reg].kind;
 }
 
+/* What lies there, as a register of so many bytes has it: pairs are loaded one by one, or numbers
+ * as pairs. */
+static enum lift_kind kind_there(const struct flow *f, unsigned bytes)
+{
+    enum lift_kind kind = f->shared_kind[bytes];
+    if (!kind && bytes == 2 && lift_lanes(f->shared_kind[4]) == 2)
+        kind = lift_lane_kind(f->shared_kind[4]);
+    return kind || bytes != 4 ? kind : packed(f->shared_kind[2]);
+}
+
 /* What is loaded and passed on has the kind of what was stored. */
 static void take_shared(void *user, unsigned reg)
 {
     struct flow *f = user;
-    enum lift_kind kind = f->shared_kind[register_bytes(f, reg)];
+    enum lift_kind kind = kind_there(f, register_bytes(f, reg));
     if (f->lift->reg[reg].kind || !kind || !register_bytes(f, reg))
         return;
     f->lift->reg[reg].kind = (uint8_t)kind;

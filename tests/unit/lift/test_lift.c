@@ -259,6 +259,7 @@ static const struct kernel_case {
      8,
      1,
      false},
+    {PTX("halves"), {"halves", 1, 32, 0, {ARRAY(64, 4), ARRAY(96, 2)}}, fill_f32, 96, 0, false},
     {PTX("rowsum_bf16"),
      {"rowsum", 8, 128, 16, {ARRAY(8 * 4096, 2), ARRAY(8, 4), VALUE(4096)}},
      fill_bf16,
