@@ -198,6 +198,8 @@ static enum lift_refusal classify_arithmetic(const struct ptx_instruction *ins, 
     }
     if (is_cvt)
         number = !converts_exactly(ins);
+    if (word_listed(" min max ", ins->opcode) && ins->operand_count > 3) /* of three numbers */
+        return LIFT_INSTRUCTION;
     if (number && word_listed(floats, ins->opcode)) {
         *out = CLASS_FLOAT;
         return LIFT_OK;

@@ -10,6 +10,11 @@
 #include <string.h>
 #include "lift/lift_parts.h"
 
+/* min.xorsign.abs and max.xorsign.abs: of magnitudes, with the sign of a product. */
+#define OF_MAGNITUDES(op)                                                                          \
+    "abs.f64 $0, $a;abs.f64 $1, $b;" op ".f64 $0, $0, $1;copysign.f64 $1, $a, 0d3FF0000000000000;" \
+    "mul.rn.f64 $0, $0, $1;copysign.f64 $1, $b, 0d3FF0000000000000;mul.rn.f64 $v, $0, $1;"         \
+    "max.f64 $e, $A, $B;"
 /* Of an infinite result no bound is needed: infinity times 0 would make one that is no number. */
 #define ROUNDED "abs.f64 $2, $v;fma.rn.f64 $0, $2, $u, $t;"
 #define BOUNDED                                                                                    \
@@ -35,6 +40,8 @@ static const struct rule {
      NULL, 1},
     {"neg", "neg.f64 $v, $a;mov.f64 $e, $A;", NULL, 1},
     {"abs", "abs.f64 $v, $a;mov.f64 $e, $A;", NULL, 1},
+    {"max.xorsign", OF_MAGNITUDES("max"), NULL, 1},
+    {"min.xorsign", OF_MAGNITUDES("min"), NULL, 1},
     {"max", "max.f64 $v, $a, $b;max.f64 $e, $A, $B;", NULL, 1},
     {"min", "min.f64 $v, $a, $b;max.f64 $e, $A, $B;", NULL, 1},
     {"cvt", "mov.f64 $v, $a;abs.f64 $2, $v;fma.rn.f64 $e, $2, $u, $A;" BOUNDED, NULL, 1},
@@ -51,11 +58,18 @@ static const struct rule {
 
 enum { SIGNIFICANT = 22 /* a constant of 2^22 and more is there to round */ };
 
-static const struct rule *rule_of(const char *opcode)
+static bool is_rule_of(const struct rule *rule, const struct ptx_instruction *ins)
+{
+    size_t length = strlen(ins->opcode);
+    return strncmp(rule->opcode, ins->opcode, length) == 0 &&
+           strcmp(rule->opcode + length, ptx_has_modifier(ins, "xorsign") ? ".xorsign" : "") == 0;
+}
+
+static const struct rule *rule_of(const struct ptx_instruction *ins)
 {
     size_t i = 0, last = sizeof float_rules / sizeof *float_rules -
                          1; /* lift_class.c lets no other through */
-    while (i < last && strcmp(float_rules[i].opcode, opcode) != 0)
+    while (i < last && !is_rule_of(&float_rules[i], ins))
         i++;
     return &float_rules[i];
 }
@@ -115,9 +129,8 @@ static void put_part(struct lift_writer *w, const char *part, size_t length, uns
         else if (c >= 'A' && c <= 'C')
             n = snprintf(line + used, 32, "%%ce%d", c - 'A');
         else if (c == 'u' || c == 't')
-            n = snprintf(
-                line + used, 32, "0d%016" PRIX64,
-                bits_of(c == 't' ? least_magnitude(w) : roundoff(w, rule_of(w->ins->opcode))));
+            n = snprintf(line + used, 32, "0d%016" PRIX64,
+                         bits_of(c == 't' ? least_magnitude(w) : roundoff(w, rule_of(w->ins))));
         else
             n = snprintf(line + used, 32, "%%ct%c", c);
         used += (size_t)n;
@@ -211,7 +224,7 @@ static void put_lane(struct lift_writer *w, const struct rule *rule, unsigned la
 void lift_write_float(struct lift_writer *w)
 {
     const struct ptx_operand *to = &w->ins->operands[0];
-    const struct rule *rule = rule_of(w->ins->opcode);
+    const struct rule *rule = rule_of(w->ins);
     unsigned lanes = lift_lanes(lift_operand_kind(w->ins, 0));
     if (to->kind != PTX_REGISTER || rounds_on_purpose(w->ins)) {
         lift_put_instruction(w);

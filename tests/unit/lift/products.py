@@ -60,6 +60,13 @@ def settled(x, y, points, SIZE: tl.constexpr):
 
 
 @triton.jit
+def clamped(x, y, SIZE: tl.constexpr):
+    at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
+    number = tl.load(x + at) * 1.7
+    tl.store(y + at, tl.clamp(number, -0.5, 0.5) + 0.1)
+
+
+@triton.jit
 def edged(a, b, c, rows, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     row, column, depth = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
     left = tl.load(a + row[:, None] * K + depth[None, :], mask=row[:, None] < rows, other=0.0)
@@ -129,6 +136,7 @@ def main(folder):
     write(f"{folder}/settled.ptx", settled, {"x": "*fp32", "y": "*fp32", "points": "i32"}, {"SIZE": 512})
     arrays = {"x": "*fp32", "y": "*fp8e4nv", "scale": "*fp32", "back": "*fp32"}
     write(f"{folder}/small.ptx", small, arrays, {"SIZE": 512})
+    write(f"{folder}/clamped.ptx", clamped, {"x": "*fp32", "y": "*fp32"}, {"SIZE": 512})
     arrays = {"q": "*bf16", "k": "*bf16", "v": "*bf16", "out": "*bf16", "keys": "i32"}
     for name, narrow in (("", False), ("_narrow", True)):
         write(f"{folder}/attend{name}.ptx", attend, arrays, {"M": 64, "N": 32, "D": 32, "NARROW": narrow})

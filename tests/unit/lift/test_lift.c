@@ -259,6 +259,12 @@ static const struct kernel_case {
      8,
      1,
      false},
+    {PTX("clamped"), /* by min.xorsign.abs: to half of the range */
+     {"clamped", 2, 128, 0, {ARRAY(1024, 4), ARRAY(1024, 4)}},
+     fill_f32,
+     1024,
+     0,
+     false},
     {PTX("halves"), {"halves", 1, 32, 0, {ARRAY(64, 4), ARRAY(96, 2)}}, fill_f32, 96, 0, false},
     {PTX("rowsum_bf16"),
      {"rowsum", 8, 128, 16, {ARRAY(8 * 4096, 2), ARRAY(8, 4), VALUE(4096)}},

@@ -64,6 +64,9 @@ static void refusals_by_hand(void **state)
         {HEAD "ld.global.b16 %h1, [%d4]; cvt.rn.f16x2.e4m3x2 %r3, %h1; st.global.b32 [%d5], "
               "%r3;\n" TAIL,
          LIFT_OK},
+        {HEAD "ld.global.f32 %f1, [%d4]; add.f32 %f2, %f1, %f1; min.f32 %f3, %f1, %f2, %f1;\n"
+              "st.global.f32 [%d5], %f3;\n" TAIL,
+         LIFT_INSTRUCTION},
         {HEAD "ld.global.f32 %f1, [%d4]; cvt.rna.tf32.f32 %r3, %f1; st.global.b32 [%d5], "
               "%r3;\n" TAIL,
          LIFT_FORMAT},
