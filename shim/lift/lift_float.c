@@ -83,6 +83,17 @@ static uint64_t bits_of(double value)
     return as.bits;
 }
 
+/* Rounding towards zero or one of the infinities may be off by a whole unit. */
+static bool is_directed(const struct ptx_instruction *ins)
+{
+    static const char *const words[] = {"rz", "rm", "rp"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (ptx_has_modifier(ins, words[i]))
+            return true;
+    }
+    return false;
+}
+
 /* Of a correct kernel's step. The rounding of an accumulator counts as one to f32, and so does that
  * of an output, which the comparison allows for; a number that is only widened is not rounded. */
 static double roundoff(const struct lift_writer *w, const struct rule *rule)
@@ -98,7 +109,7 @@ static double roundoff(const struct lift_writer *w, const struct rule *rule)
     double scale = rule->scale < 4 && approximate ? 4 : rule->scale;
     if (to != KIND_F32 && scale > 8)
         scale = 8;
-    return unit * scale;
+    return unit * scale * (is_directed(w->ins) ? 2 : 1);
 }
 
 /* What is flushed or rounded to zero. */
