@@ -39,82 +39,77 @@ static enum lift_refusal make(struct lift **lift, const char *text)
     return lift_make(lift, text, strlen(text), "k", 0, &err);
 }
 
+static const struct {
+    const char *text;
+    enum lift_refusal refusal;
+} refusals[] = {
+    {HEAD "ld.global.f32 %f1, [%d4]; add.f32 %f2, %f1, %f1; st.global.f32 [%d4], %f2;\n"
+          "ld.global.f32 %f3, [%d4]; add.f32 %f3, %f3, %f1; st.global.f32 [%d5], %f3;\n" TAIL,
+     LIFT_READS_BACK},
+    {HEAD "ld.global.f32 %f1, [%d4]; add.f32 %f2, %f1, %f1; st.global.f32 [%d4], %f2;\n" TAIL,
+     LIFT_OK},
+    {HEAD "ld.global.u32 %r3, [%d4]; st.global.u32 [%d5], %r3;\n" TAIL, LIFT_OK},
+    {HEAD "ld.global.f32 %f1, [%d4]; setp.lt.f32 %p1, %f1, 0f00000000; selp.u32 %r3, 1, 0, %p1;\n"
+          "st.global.u32 [%d5], %r3;\n" TAIL,
+     LIFT_OK},
+    {HEAD "ld.global.f32 %f1, [%d4]; add.f32 %f1, %f1, %f1; cvt.rzi.s32.f32 %r3, %f1;\n"
+          "st.global.u32 [%d5], %r3;\n" TAIL,
+     LIFT_NO_OUTPUT},
+    {HEAD "ld.global.f32 %f1, [%d4]; add.f32 %f1, %f1, %f1;\n"
+          "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f1; st.global.b16 [%d5], %h1;\n" TAIL,
+     LIFT_NO_OUTPUT},
+    {HEAD "ld.global.b16 %h1, [%d4]; cvt.rn.f16x2.e4m3x2 %r3, %h1; st.global.b32 [%d5], "
+          "%r3;\n" TAIL,
+     LIFT_OK},
+    {HEAD "ld.global.f32 %f1, [%d4]; add.f32 %f2, %f1, %f1; min.f32 %f3, %f1, %f2, %f1;\n"
+          "st.global.f32 [%d5], %f3;\n" TAIL,
+     LIFT_INSTRUCTION},
+    {HEAD "ld.global.f32 %f1, [%d4]; cvt.rna.tf32.f32 %r3, %f1; st.global.b32 [%d5], "
+          "%r3;\n" TAIL,
+     LIFT_FORMAT},
+    {HEAD "ld.global.u64 %d6, [%d4]; ld.global.f32 %f1, [%d6]; add.f32 %f1, %f1, %f1;\n"
+          "st.global.f32 [%d5], %f1;\n" TAIL,
+     LIFT_ADDRESS},
+    {HEAD "ld.volatile.global.f32 %f1, [%d4]; add.f32 %f1, %f1, %f1;\n"
+          "st.global.f32 [%d5], %f1;\n" TAIL,
+     LIFT_ORDERED},
+    {HEAD "ld.f32 %f1, [%d4]; add.f32 %f1, %f1, %f1; st.global.f32 [%d5], %f1;\n" TAIL, LIFT_SPACE},
+    {HEAD "ld.global.u32 %r3, [%d4]; mad.wide.u32 %d6, %r3, 4, %d2; ld.global.f32 %f1, [%d4];\n"
+          "add.f32 %f1, %f1, %f1; st.global.f32 [%d6], %f1;\n" TAIL,
+     LIFT_SCATTER},
+    {HEAD "AGAIN: ld.global.u32 %r3, [%d4]; bar.sync 1, 64; setp.ne.u32 %p1, %r3, 0;\n"
+          "@%p1 bra AGAIN; ld.global.f32 %f1, [%d4]; add.f32 %f1, %f1, %f1;\n"
+          "st.global.f32 [%d5], %f1;\n" TAIL,
+     LIFT_WAITS},
+    /* Each turn reads what none has stored; the second reads what the first one has. */
+    {HEAD TURN(0) TAIL, LIFT_OK},
+    {HEAD TURN(256) TAIL, LIFT_READS_BACK},
+    {HEAD TURN(512) TAIL, LIFT_READS_BACK},
+    {HEAD TURN(-256) TAIL, LIFT_OK},
+    {HEAD "OUTER: " TURN(0) "sub.s32 %r1, %r1, 1; setp.gt.s32 %p2, %r1, 0; @%p2 bra OUTER;\n" TAIL,
+     LIFT_READS_BACK},
+    {HEAD SHARED_ARRAY("one", "64") KEPT("one") TAIL, LIFT_OK},
+    {HEAD SHARED_ARRAY("one", "64") SHARED_ARRAY("two", "128") KEPT("one") KEPT("two") TAIL,
+     LIFT_OK},
+    {MODULE UNUSED ENTRY SHARED_ARRAY("one", "64") KEPT("one") TAIL, LIFT_OK},
+    {MODULE UNUSED ENTRY SHARED_ARRAY("one", "64") KEPT("one") KEPT("launched") TAIL, LIFT_SHARED},
+    /* A bf16 becomes an f32, and is one of a pair. */
+    {HEAD NARROW "mov.b32 %f3, {0, %h1}; add.f32 %f3, %f3, %f1; st.global.f32 [%d5], %f3;\n" TAIL,
+     LIFT_OK},
+    {HEAD NARROW "mov.b32 %r3, {0, %h1}; st.global.b32 [%d5], %r3;\n" TAIL, LIFT_OK},
+    {HEAD NARROW "mov.b32 %f3, {%h1, %h1}; add.f32 %f3, %f3, %f1; st.global.f32 [%d5], %f3;\n" TAIL,
+     LIFT_MIXED},
+    {HEAD "add.f32 %f1, %f1;\n" TAIL, LIFT_INSTRUCTION},
+    {HEAD "selp.f32 %f1, %f1, 0f00000000;\n" TAIL, LIFT_INSTRUCTION},
+    {HEAD "no such instruction;\n" TAIL, LIFT_PTX},
+};
+
 static void refusals_by_hand(void **state)
 {
-    static const struct {
-        const char *text;
-        enum lift_refusal refusal;
-    } rows[] = {
-        {HEAD "ld.global.f32 %f1, [%d4]; add.f32 %f2, %f1, %f1; st.global.f32 [%d4], %f2;\n"
-              "ld.global.f32 %f3, [%d4]; add.f32 %f3, %f3, %f1; st.global.f32 [%d5], %f3;\n" TAIL,
-         LIFT_READS_BACK},
-        {HEAD "ld.global.f32 %f1, [%d4]; add.f32 %f2, %f1, %f1; st.global.f32 [%d4], %f2;\n" TAIL,
-         LIFT_OK},
-        {HEAD "ld.global.u32 %r3, [%d4]; st.global.u32 [%d5], %r3;\n" TAIL, LIFT_OK},
-        {HEAD
-         "ld.global.f32 %f1, [%d4]; setp.lt.f32 %p1, %f1, 0f00000000; selp.u32 %r3, 1, 0, %p1;\n"
-         "st.global.u32 [%d5], %r3;\n" TAIL,
-         LIFT_OK},
-        {HEAD "ld.global.f32 %f1, [%d4]; add.f32 %f1, %f1, %f1; cvt.rzi.s32.f32 %r3, %f1;\n"
-              "st.global.u32 [%d5], %r3;\n" TAIL,
-         LIFT_NO_OUTPUT},
-        {HEAD "ld.global.f32 %f1, [%d4]; add.f32 %f1, %f1, %f1;\n"
-              "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f1; st.global.b16 [%d5], %h1;\n" TAIL,
-         LIFT_NO_OUTPUT},
-        {HEAD "ld.global.b16 %h1, [%d4]; cvt.rn.f16x2.e4m3x2 %r3, %h1; st.global.b32 [%d5], "
-              "%r3;\n" TAIL,
-         LIFT_OK},
-        {HEAD "ld.global.f32 %f1, [%d4]; add.f32 %f2, %f1, %f1; min.f32 %f3, %f1, %f2, %f1;\n"
-              "st.global.f32 [%d5], %f3;\n" TAIL,
-         LIFT_INSTRUCTION},
-        {HEAD "ld.global.f32 %f1, [%d4]; cvt.rna.tf32.f32 %r3, %f1; st.global.b32 [%d5], "
-              "%r3;\n" TAIL,
-         LIFT_FORMAT},
-        {HEAD "ld.global.u64 %d6, [%d4]; ld.global.f32 %f1, [%d6]; add.f32 %f1, %f1, %f1;\n"
-              "st.global.f32 [%d5], %f1;\n" TAIL,
-         LIFT_ADDRESS},
-        {HEAD "ld.volatile.global.f32 %f1, [%d4]; add.f32 %f1, %f1, %f1;\n"
-              "st.global.f32 [%d5], %f1;\n" TAIL,
-         LIFT_ORDERED},
-        {HEAD "ld.f32 %f1, [%d4]; add.f32 %f1, %f1, %f1; st.global.f32 [%d5], %f1;\n" TAIL,
-         LIFT_SPACE},
-        {HEAD "ld.global.u32 %r3, [%d4]; mad.wide.u32 %d6, %r3, 4, %d2; ld.global.f32 %f1, [%d4];\n"
-              "add.f32 %f1, %f1, %f1; st.global.f32 [%d6], %f1;\n" TAIL,
-         LIFT_SCATTER},
-        {HEAD "AGAIN: ld.global.u32 %r3, [%d4]; bar.sync 1, 64; setp.ne.u32 %p1, %r3, 0;\n"
-              "@%p1 bra AGAIN; ld.global.f32 %f1, [%d4]; add.f32 %f1, %f1, %f1;\n"
-              "st.global.f32 [%d5], %f1;\n" TAIL,
-         LIFT_WAITS},
-        /* Each turn reads what none has stored; the second reads what the first one has. */
-        {HEAD TURN(0) TAIL, LIFT_OK},
-        {HEAD TURN(256) TAIL, LIFT_READS_BACK},
-        {HEAD TURN(512) TAIL, LIFT_READS_BACK},
-        {HEAD TURN(-256) TAIL, LIFT_OK},
-        {HEAD
-         "OUTER: " TURN(0) "sub.s32 %r1, %r1, 1; setp.gt.s32 %p2, %r1, 0; @%p2 bra OUTER;\n" TAIL,
-         LIFT_READS_BACK},
-        {HEAD SHARED_ARRAY("one", "64") KEPT("one") TAIL, LIFT_OK},
-        {HEAD SHARED_ARRAY("one", "64") SHARED_ARRAY("two", "128") KEPT("one") KEPT("two") TAIL,
-         LIFT_OK},
-        {MODULE UNUSED ENTRY SHARED_ARRAY("one", "64") KEPT("one") TAIL, LIFT_OK},
-        {MODULE UNUSED ENTRY SHARED_ARRAY("one", "64") KEPT("one") KEPT("launched") TAIL,
-         LIFT_SHARED},
-        /* A bf16 becomes an f32, and is one of a pair. */
-        {HEAD NARROW
-         "mov.b32 %f3, {0, %h1}; add.f32 %f3, %f3, %f1; st.global.f32 [%d5], %f3;\n" TAIL,
-         LIFT_OK},
-        {HEAD NARROW "mov.b32 %r3, {0, %h1}; st.global.b32 [%d5], %r3;\n" TAIL, LIFT_OK},
-        {HEAD NARROW
-         "mov.b32 %f3, {%h1, %h1}; add.f32 %f3, %f3, %f1; st.global.f32 [%d5], %f3;\n" TAIL,
-         LIFT_MIXED},
-        {HEAD "add.f32 %f1, %f1;\n" TAIL, LIFT_INSTRUCTION},
-        {HEAD "selp.f32 %f1, %f1, 0f00000000;\n" TAIL, LIFT_INSTRUCTION},
-        {HEAD "no such instruction;\n" TAIL, LIFT_PTX},
-    };
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
         struct lift *lift;
-        assert_int_equal(make(&lift, rows[i].text), rows[i].refusal);
+        assert_int_equal(make(&lift, refusals[i].text), refusals[i].refusal);
         lift_free(lift);
     }
 }
