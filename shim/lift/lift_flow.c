@@ -16,7 +16,7 @@ struct flow {
     bool shadow, derived;
     bool shared_shadow; /* some store to shared memory has one */
     bool shared_derived;
-    enum lift_kind shared_kind[5]; /* of what is stored there with a shadow, by bytes */
+    bool taking; /* all else is known: loads take the kinds of what was stored */
     bool again;
 };
 
@@ -185,32 +185,59 @@ static unsigned register_bytes(const struct flow *f, unsigned reg)
     return bytes <= 4 ? bytes : 0;
 }
 
-static void note_shared(void *user, unsigned reg)
+/* A number that is stored and the bytes of its register; KIND_NONE: none has a shadow. */
+struct stored {
+    const struct flow *f;
+    enum lift_kind kind;
+    unsigned bytes;
+};
+
+static void note_stored(void *user, unsigned reg)
 {
-    struct flow *f = user;
-    if (f->lift->reg[reg].shadow)
-        f->shared_kind[register_bytes(f, reg)] = f->lift->reg[reg].kind;
+    struct stored *s = user;
+    if (!s->f->lift->reg[reg].shadow)
+        return;
+    s->kind = s->f->lift->reg[reg].kind;
+    s->bytes = register_bytes(s->f, reg);
 }
 
-/* What lies there, as a register of so many bytes has it: pairs are loaded one by one, or numbers
- * as pairs. */
+/* As a register of so many bytes has it: pairs are loaded one by one, or numbers as pairs. */
+static enum lift_kind as_loaded(const struct stored *s, unsigned bytes)
+{
+    if (s->bytes == bytes)
+        return s->kind;
+    if (bytes == 2)
+        return lift_lanes(s->kind) == 2 ? lift_lane_kind(s->kind) : KIND_NONE;
+    return bytes == 4 ? packed(s->kind) : KIND_NONE;
+}
+
+/* What lies in shared memory at the instruction at hand: of several formats that are stored there,
+ * one after another, that of the store in front of it. */
 static enum lift_kind kind_there(const struct flow *f, unsigned bytes)
 {
-    enum lift_kind kind = f->shared_kind[bytes];
-    if (!kind && bytes == 2 && lift_lanes(f->shared_kind[4]) == 2)
-        kind = lift_lane_kind(f->shared_kind[4]);
-    return kind || bytes != 4 ? kind : packed(f->shared_kind[2]);
+    const struct ptx_function *kernel = f->lift->kernel;
+    unsigned at = (unsigned)(f->ins - kernel->instructions), count = kernel->instruction_count;
+    enum lift_kind kind = KIND_NONE;
+    for (unsigned back = 1; back < count && !kind; back++) {
+        unsigned i = (at + count - back) % count;
+        struct stored stored = {f, KIND_NONE, 0};
+        if (f->lift->step[i].class_ != CLASS_STORE || kernel->instructions[i].space != PTX_SHARED)
+            continue;
+        lift_each_register(&kernel->instructions[i].operands[1], note_stored, &stored);
+        kind = as_loaded(&stored, bytes);
+    }
+    return kind;
 }
 
 /* What is loaded and passed on has the kind of what was stored. */
 static void take_shared(void *user, unsigned reg)
 {
     struct flow *f = user;
-    enum lift_kind kind = kind_there(f, register_bytes(f, reg));
-    if (f->lift->reg[reg].kind || !kind || !register_bytes(f, reg))
+    if (f->lift->reg[reg].kind || !register_bytes(f, reg))
         return;
+    enum lift_kind kind = kind_there(f, register_bytes(f, reg));
     f->lift->reg[reg].kind = (uint8_t)kind;
-    f->again = f->changed = true;
+    f->again |= kind != KIND_NONE;
 }
 
 static void spread_shadows(struct flow *f, unsigned at)
@@ -223,30 +250,36 @@ static void spread_shadows(struct flow *f, unsigned at)
         f->changed |= f->shadow > f->shared_shadow || f->derived > f->shared_derived;
         f->shared_shadow |= f->shadow;
         f->shared_derived |= f->derived;
-        lift_each_register(&f->ins->operands[1], note_shared, f);
     }
     if (class_ == CLASS_LOAD) { /* what the address is made of is not in the value */
         bool shared = f->ins->space == PTX_SHARED;
         f->shadow = shared && f->shared_shadow;
         f->derived = shared && f->shared_derived;
-        if (f->shadow)
+        if (f->shadow && f->taking)
             lift_each_result(f->ins, take_shared, f);
     }
     lift_each_result(f->ins, give_kind, f);
+}
+
+static void spread_shadows_once(struct flow *f)
+{
+    f->changed = false;
+    for (unsigned i = 0; i < f->lift->kernel->instruction_count; i++) {
+        f->ins = &f->lift->kernel->instructions[i];
+        spread_shadows(f, i);
+    }
 }
 
 /* Kinds of what shared memory has shadows of: stores give them to registers that only loads fill.
  */
 static void spread_all_shadows(struct flow *f)
 {
-    const struct ptx_function *kernel = f->lift->kernel;
-    do {
-        f->changed = false;
-        for (unsigned i = 0; i < kernel->instruction_count; i++) {
-            f->ins = &kernel->instructions[i];
-            spread_shadows(f, i);
-        }
-    } while (f->changed);
+    do
+        spread_shadows_once(f);
+    while (f->changed);
+    f->taking = true;
+    spread_shadows_once(f);
+    f->taking = false;
 }
 
 /* ---- shared memory ---- */
