@@ -211,6 +211,8 @@ static const char *bound_defined(struct bound *b, const struct ptx_instruction *
 {
     const struct ptx_operand *o = ins->operands;
     const char *op = ins->opcode;
+    if (!lift_whole_numbers(ins))
+        return NULL;
     if (strcmp(op, "ld") == 0)
         return bound_parameter(b, ins, reg);
     if (strcmp(op, "mov") == 0 || strcmp(op, "cvt") == 0 || strcmp(op, "cvta") == 0)

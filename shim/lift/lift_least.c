@@ -97,6 +97,8 @@ static const char *least_defined(struct least *l, const struct ptx_instruction *
 {
     const struct ptx_operand *o = ins->operands;
     const char *op = ins->opcode;
+    if (!lift_whole_numbers(ins))
+        return "0";
     if (strcmp(op, "ld") == 0)
         return least_parameter(l, ins, reg);
     if (strcmp(op, "mov") == 0 || strcmp(op, "cvt") == 0 || strcmp(op, "cvta") == 0)

@@ -37,7 +37,7 @@ static bool add_term(struct form *form, unsigned reg, int64_t times)
     return true;
 }
 
-static bool whole_numbers(const struct ptx_instruction *ins)
+bool lift_whole_numbers(const struct ptx_instruction *ins)
 {
     for (unsigned i = 0; i < ins->type_count; i++) {
         if (ins->types[i] >= PTX_F16 && ins->types[i] <= PTX_E5M2X2)
@@ -64,7 +64,7 @@ static bool add_instruction(const struct lift *lift, struct form *form,
 {
     const struct ptx_operand *o = ins->operands;
     const char *op = ins->opcode;
-    if (!whole_numbers(ins) || ins->guarded || o[0].kind != PTX_REGISTER)
+    if (!lift_whole_numbers(ins) || ins->guarded || o[0].kind != PTX_REGISTER)
         return false;
     if (strcmp(op, "mov") == 0 || strcmp(op, "cvt") == 0)
         return o[1].kind != PTX_VECTOR && add_operand(lift, form, &o[1], times, depth);

@@ -166,6 +166,8 @@ bool lift_writes(const struct ptx_instruction *ins, unsigned reg);
 int lift_find_increment(const struct lift *lift, unsigned reg, const struct ptx_operand **step);
 /* The innermost loop around an instruction: its last branch; -1: none. */
 int lift_find_back(const struct lift *lift, unsigned at, unsigned *head);
+/* Whether the instruction has types, none of which is a floating-point one. */
+bool lift_whole_numbers(const struct ptx_instruction *ins);
 /* Whether a load in the loop of a store to the same array reads, in each turn, what the thread has
  * not stored in an earlier one. */
 bool lift_moves_on(struct lift *lift, unsigned store, unsigned load);

@@ -209,6 +209,9 @@ static void extents_follow_guards(void **state)
         {"cvt.u16.u32 %h1, %r2;\nmul.hi.u16 %h2, %h1, -21845;\ncvt.u32.u16 %r5, %h2;\n"
          "mad.wide.u32 %d6, %r5, 4, %d2;\nst.global.f32 [%d6], %f2;\n",
          "(((((block.x - 1) * 43691 / 65536) * 4) / 4 + 1) * 4) / 4"},
+        {"cvt.rn.f32.s32 %f3, %r2;\nmul.f32 %f4, %f3, %f3;\ncvt.rzi.s32.f32 %r5, %f4;\n"
+         "mad.wide.u32 %d6, %r5, 4, %d2;\nst.global.f32 [%d6], %f2;\n",
+         NULL},
         {"shl.b32 %r4, %r2, %r1;\nmad.wide.u32 %d6, %r4, 4, %d2;\nst.global.f32 [%d6], %f2;\n",
          NULL},
     };
