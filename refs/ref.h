@@ -154,18 +154,17 @@ struct ref_coded : private ref_in<E, D, RANK, OPTIONAL> {
     {
         return plain::template part<true>(REF_VALUE, index...);
     }
-    template <class... I> REF_FN auto step(I... index) const
-    {
-        return plain::template part<true>(REF_STEP, index...);
+#define REF_PART_OF(name, part_)                                                                   \
+    template <class... I> REF_FN auto name(I... index) const                                       \
+    {                                                                                              \
+        return plain::template part<true>(part_, index...);                                        \
     }
-    template <class... I> REF_FN auto low(I... index) const
-    {
-        return plain::template part<true>(REF_LOW, index...);
-    }
-    template <class... I> REF_FN auto share(I... index) const
-    {
-        return plain::template part<true>(REF_SHARE, index...);
-    }
+    REF_PART_OF(step, REF_STEP)
+    REF_PART_OF(low, REF_LOW)
+    REF_PART_OF(scale, REF_FACTOR)
+    REF_PART_OF(code, REF_CODE)
+    REF_PART_OF(share, REF_SHARE)
+#undef REF_PART_OF
     /* Whether its `low` goes with a block's sum, as that of llama.cpp's formats of 32 elements. */
     REF_FN bool low_by_sum() const
     {

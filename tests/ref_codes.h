@@ -21,7 +21,7 @@ static inline bool code_is_byte(int dtype)
 
 static inline bool code_is_block(int dtype)
 {
-    return dtype >= DTYPE_Q4_0 && dtype <= DTYPE_Q6_K;
+    return dtype >= DTYPE_Q4_0 && dtype <= DTYPE_LAST_BLOCK;
 }
 
 /* ------------------------------------------------------------------------------- bytes */
@@ -91,7 +91,7 @@ static inline int block_elements(int dtype)
 
 static inline int block_bytes(int dtype)
 {
-    static const int bytes[] = {18, 20, 22, 24, 34, 36, 144, 176, 210};
+    static const int bytes[] = {18, 20, 22, 24, 34, 36, 18, 144, 176, 210, 84, 110, 136};
     return bytes[dtype - DTYPE_Q4_0];
 }
 
@@ -114,12 +114,18 @@ static inline void block_put_half(uint8_t *at, unsigned random)
 static inline void block_settle(int dtype, uint8_t *block)
 {
     unsigned random = block[2] | (unsigned)block[3] << 8;
-    if (dtype == DTYPE_Q6_K) {
-        block_put_half(block + 208, random);
+    if (dtype == DTYPE_Q6_K || dtype == DTYPE_Q3_K) {
+        block_put_half(block + (dtype == DTYPE_Q6_K ? 208 : 108), random);
+        return;
+    }
+    if (dtype == DTYPE_Q2_K) {
+        block_put_half(block + 80, random);
+        block_put_half(block + 82, random >> 6 ^ block[5]);
         return;
     }
     block_put_half(block, random);
-    if (dtype == DTYPE_Q4_1 || dtype == DTYPE_Q5_1 || dtype == DTYPE_Q8_1 || dtype >= DTYPE_Q4_K)
+    if (dtype == DTYPE_Q4_1 || dtype == DTYPE_Q5_1 || dtype == DTYPE_Q8_1 || dtype == DTYPE_Q4_K ||
+        dtype == DTYPE_Q5_K)
         block_put_half(block + 2, random >> 6 ^ block[5]);
     if (dtype == DTYPE_Q8_1) { /* s is about d times the sum of the codes, but not quite */
         double sum = 0.01;
@@ -235,11 +241,62 @@ static inline void block_decode_q6_K(const uint8_t *block, int fault, struct blo
     }
 }
 
+/* Four codes of 2 bits lie in a byte; groups of 16 have a scale, in q2_K with a minimum. */
+static inline void block_decode_pairs(int dtype, const uint8_t *block, int fault,
+                                      struct block_values *out)
+{
+    const uint8_t *codes = block + (dtype == DTYPE_Q2_K ? 16 : 32), *packed = block + 96;
+    for (int at = 0; at < 256; at++) {
+        int quarter = at % 128 / 32, place = at / 128 * 32 + at % 32;
+        int q = codes[place] >> 2 * (fault == BLOCK_NIBBLES ? (quarter + 2) % 4 : quarter) & 3;
+        int off = fault == BLOCK_NEIGHBOUR || (fault == BLOCK_BOUNDARY && at % 16 == 15);
+        int g = (at / 16 + off) % 16;
+        if (dtype == DTYPE_Q2_K) {
+            out->step[at] = block_half(block + 80) * (block[g] % 16) * q;
+            out->low[at] = fault == BLOCK_NO_LOW ? 0 : -block_half(block + 82) * (block[g] / 16);
+            continue;
+        }
+        int low = g < 8 ? packed[g] % 16 : packed[g - 8] / 16, third = block[at % 32] >> at / 32;
+        int scale = low + (packed[8 + g % 4] >> 2 * (g / 4)) % 4 * 16 - 32;
+        q += fault == BLOCK_NO_HIGH || third % 2 ? 0 : -4;
+        q += fault == BLOCK_NO_LOW ? 4 : 0;
+        out->step[at] = block_half(block + 108) * scale * q;
+        out->low[at] = 0;
+    }
+}
+
+/* Codes that are numbers of a table. */
+static inline void block_decode_levels(int dtype, const uint8_t *block, int fault,
+                                       struct block_values *out)
+{
+    static const int levels[] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                 1,    13,   25,  38,  53,  69,  89,  113};
+    const bool wide = dtype == DTYPE_IQ4_XS;
+    const uint8_t *codes = block + (wide ? 8 : 2);
+    for (int g = 0; g < (wide ? 8 : 1); g++) {
+        for (int i = 0; i < 32; i++) {
+            int off = fault == BLOCK_NEIGHBOUR || (fault == BLOCK_BOUNDARY && i == 31);
+            int s = (g + off) % 8, high = block[2] | block[3] << 8;
+            int scale = (s % 2 ? block[4 + s / 2] / 16 : block[4 + s / 2] % 16) +
+                        (fault == BLOCK_NO_HIGH ? 0 : (high >> 2 * s) % 4 * 16);
+            int byte = codes[16 * g + i % 16], second = (i >= 16) ^ (fault == BLOCK_NIBBLES);
+            int level = levels[second ? byte / 16 : byte % 16];
+            scale -= fault == BLOCK_NO_LOW ? 0 : 32;
+            out->step[32 * g + i] = block_half(block) * (wide ? scale : 1) * level;
+            out->low[32 * g + i] = 0;
+        }
+    }
+}
+
 static inline void block_decode(int dtype, const uint8_t *block, int fault,
                                 struct block_values *out)
 {
     if (dtype == DTYPE_Q6_K)
         block_decode_q6_K(block, fault, out);
+    else if (dtype == DTYPE_Q2_K || dtype == DTYPE_Q3_K)
+        block_decode_pairs(dtype, block, fault, out);
+    else if (dtype == DTYPE_IQ4_NL || dtype == DTYPE_IQ4_XS)
+        block_decode_levels(dtype, block, fault, out);
     else if (dtype >= DTYPE_Q4_K)
         block_decode_k(dtype, block, fault, out);
     else if (dtype == DTYPE_Q8_0 || dtype == DTYPE_Q8_1)
@@ -257,15 +314,17 @@ static inline bool block_can_fail(int dtype, int fault)
     bool k = dtype >= DTYPE_Q4_K, bytes = dtype == DTYPE_Q8_0 || dtype == DTYPE_Q8_1;
     switch (fault) {
     case BLOCK_NIBBLES:
-    case BLOCK_NO_LOW:
         return !bytes;
+    case BLOCK_NO_LOW:
+        return !bytes && dtype != DTYPE_IQ4_NL;
     case BLOCK_NEIGHBOUR:
     case BLOCK_BOUNDARY:
         return k;
     case BLOCK_UNSIGNED:
         return bytes || dtype == DTYPE_Q6_K;
     case BLOCK_NO_HIGH:
-        return dtype == DTYPE_Q5_0 || dtype == DTYPE_Q5_1 || dtype >= DTYPE_Q5_K;
+        return dtype == DTYPE_Q5_0 || dtype == DTYPE_Q5_1 ||
+               (dtype >= DTYPE_Q5_K && dtype != DTYPE_Q2_K);
     default:
         return false;
     }

@@ -159,7 +159,7 @@ static inline const struct ref_input *ref_input_find(const char *reference, cons
 static inline unsigned ref_input_turns(const struct ref_input *kind)
 {
     if (kind && kind->dtype == REF_BLOCKS)
-        return DTYPE_Q6_K - DTYPE_Q4_0 + 1;
+        return DTYPE_LAST_BLOCK - DTYPE_Q4_0 + 1;
     return kind && kind->dtype == REF_BYTES ? 4 : kind && kind->dtype == REF_SIGNED ? 3 : 1;
 }
 

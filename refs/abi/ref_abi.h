@@ -60,10 +60,15 @@ enum dtype {
     DTYPE_Q5_1,
     DTYPE_Q8_0,
     DTYPE_Q8_1,
+    DTYPE_IQ4_NL, /* the last with 32 elements */
     DTYPE_Q4_K,
     DTYPE_Q5_K,
     DTYPE_Q6_K,
-    DTYPE_COUNT
+    DTYPE_Q2_K,
+    DTYPE_Q3_K,
+    DTYPE_IQ4_XS,
+    DTYPE_COUNT,
+    DTYPE_LAST_BLOCK = DTYPE_IQ4_XS
 };
 
 /* How an output element is judged. */

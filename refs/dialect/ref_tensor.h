@@ -138,7 +138,7 @@ REF_SHARED int ref_gather_part(const ref_tensor *t, const void *base, const ref_
     int refused = 0;
     REF_ROLLED
     for (int j = 0; j < width; j++) {
-        out[j] = base || part == REF_LOW ? 0 : t->absent;
+        out[j] = base || part == REF_LOW ? 0 : part == REF_CODE ? 1 : t->absent;
         if (axis >= 0)
             one.at[axis] = (long long)((uint64_t)place->at[axis] + (unsigned)j) / by;
         if (!base || j >= count)
@@ -147,8 +147,8 @@ REF_SHARED int ref_gather_part(const ref_tensor *t, const void *base, const ref_
             refused += !ref_fetch_block(t, (const char *)base, &one, rank, part, &out[j]);
         else if (!ref_fetch(t, (const char *)base, one, rank, &out[j]))
             refused++;
-        else if (part == REF_LOW)
-            out[j] = 0;
+        else if (part == REF_LOW || part == REF_CODE)
+            out[j] = part == REF_CODE;
     }
     return refused;
 }

@@ -506,7 +506,7 @@ static void expect_codes(uint64_t answers, unsigned violations)
 static void blocks_are_decoded(void **state)
 {
     (void)state;
-    for (int dtype = DTYPE_Q4_0; dtype <= DTYPE_Q6_K; dtype++) {
+    for (int dtype = DTYPE_Q4_0; dtype <= DTYPE_LAST_BLOCK; dtype++) {
         if (!open_file("refs_wide.ptx"))
             skip();
         open_kernel("cuvet_ref_dequantise_blocks_wide");

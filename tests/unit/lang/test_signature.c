@@ -141,12 +141,14 @@ static void blocks_are_types_of_arrays(void **state)
         const char *text;
         enum dtype dtype;
         unsigned bytes, elements;
-    } rows[] = {{"q4_0", DTYPE_Q4_0, 18, 32},        {"q4_1", DTYPE_Q4_1, 20, 32},
-                {"q5_0", DTYPE_Q5_0, 22, 32},        {"q5_1", DTYPE_Q5_1, 24, 32},
-                {"q8_0", DTYPE_Q8_0, 34, 32},        {"q8_1", DTYPE_Q8_1, 36, 32},
-                {"q4_K", DTYPE_Q4_K, 144, 256},      {"q5_K", DTYPE_Q5_K, 176, 256},
-                {"q6_K", DTYPE_Q6_K, 210, 256},      {"block_q4_K", DTYPE_Q4_K, 144, 256},
-                {"(ggml_type)8", DTYPE_Q8_0, 34, 32}};
+    } rows[] = {{"q4_0", DTYPE_Q4_0, 18, 32},         {"q4_1", DTYPE_Q4_1, 20, 32},
+                {"q5_0", DTYPE_Q5_0, 22, 32},         {"q5_1", DTYPE_Q5_1, 24, 32},
+                {"q8_0", DTYPE_Q8_0, 34, 32},         {"q8_1", DTYPE_Q8_1, 36, 32},
+                {"q4_K", DTYPE_Q4_K, 144, 256},       {"q5_K", DTYPE_Q5_K, 176, 256},
+                {"q6_K", DTYPE_Q6_K, 210, 256},       {"block_q4_K", DTYPE_Q4_K, 144, 256},
+                {"(ggml_type)8", DTYPE_Q8_0, 34, 32}, {"q2_K", DTYPE_Q2_K, 84, 256},
+                {"q3_K", DTYPE_Q3_K, 110, 256},       {"iq4_nl", DTYPE_IQ4_NL, 18, 32},
+                {"iq4_xs", DTYPE_IQ4_XS, 136, 256},   {"(ggml_type)23", DTYPE_IQ4_XS, 136, 256}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct type type;
         assert_true(type_parse(rows[i].text, &type));

@@ -54,7 +54,8 @@ enum { SAMPLED = 1 }; /* some elements twice, where indices are the same */
 #define BLOCKS(name, sizes)                                                                        \
     CODED(name, sizes, 0), CODED(name, sizes, 1), CODED(name, sizes, 2), CODED(name, sizes, 3),    \
         CODED(name, sizes, 4), CODED(name, sizes, 5), CODED(name, sizes, 6),                       \
-        CODED(name, sizes, 7), CODED(name, sizes, 8)
+        CODED(name, sizes, 7), CODED(name, sizes, 8), CODED(name, sizes, 9),                       \
+        CODED(name, sizes, 10), CODED(name, sizes, 11), CODED(name, sizes, 12)
 
 #define IMAGES  "batch=3 channels=4 height=7 width=9"
 #define WINDOWS "window_h=3 window_w=2 stride_h=2 stride_w=2"

@@ -506,7 +506,7 @@ static void extreme_blocks_keep_their_meaning(void **state)
     assert_true(half_at(block) == 65504 && half_at(block + 2) == -65504);
     fuzz_encode_block(DTYPE_Q8_0, (double)NAN, 0, block);
     assert_true(isnan(half_at(block)));
-    for (int dtype = DTYPE_Q4_0; dtype <= DTYPE_Q6_K; dtype++) {
+    for (int dtype = DTYPE_Q4_0; dtype <= DTYPE_LAST_BLOCK; dtype++) {
         for (int kind = 0; kind < 2; kind++) {
             fuzz_poison((enum dtype)dtype, (enum fuzz_poison)kind, block);
             assert_true(fuzz_is_poison((enum dtype)dtype, (enum fuzz_poison)kind, block));

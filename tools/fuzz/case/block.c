@@ -19,7 +19,9 @@ static const struct format {
     [DTYPE_Q5_0] = {NOTHING, -4, 0, 0, 0, 0},     [DTYPE_Q5_1] = {MINIMUM, -5, 0, 0, 0, 0},
     [DTYPE_Q8_0] = {NOTHING, -7, 0, 0, 2, CODES}, [DTYPE_Q8_1] = {SUM, -7, 0, 0, 4, CODES},
     [DTYPE_Q4_K] = {MINIMUM, -10, -6, 0, 0, 0},   [DTYPE_Q5_K] = {MINIMUM, -11, -6, 0, 0, 0},
-    [DTYPE_Q6_K] = {NOTHING, -12, 0, 208, 0, 0},
+    [DTYPE_Q6_K] = {NOTHING, -12, 0, 208, 0, 0},  [DTYPE_Q2_K] = {MINIMUM, -6, -4, 80, 0, 0},
+    [DTYPE_Q3_K] = {NOTHING, -7, 0, 108, 0, 0},   [DTYPE_IQ4_NL] = {NOTHING, -7, 0, 0, 0, 0},
+    [DTYPE_IQ4_XS] = {NOTHING, -12, 0, 0, 0, 0},
 };
 
 static void put_half(uint8_t *at, double value)
