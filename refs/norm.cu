@@ -36,9 +36,10 @@ REFERENCE(layernorm, "in x[rows][cols], in w[cols] = 1, in b[cols] = 0, out y[ro
 
 // y = x / rms(x) * (offset + w): rmsnorm with weights about 0, as in Gemma and in Liger; times
 // out_scale where y is in f8
-REFERENCE_ONCE(rmsnorm_offset, "in x[rows][cols], in w[cols], out y[rows][cols], out rstd?[rows], "
-                               "real eps, real offset = 1, real out_scale = 1, point xhat, "
-                               "each rows")
+REFERENCE_ONCE(rmsnorm_offset,
+               "in x[rows][cols], in w[cols] = 0, out y[rows][cols], out rstd?[rows], "
+               "real eps, real offset = 1, real out_scale = 1, point xhat, "
+               "each rows")
 {
     ROW(r, rows)
     {

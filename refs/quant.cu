@@ -150,6 +150,54 @@ REFERENCE_ONCE(quantise_rows, "in x[rows][cols], in most[1] = 3e38, out q[rows][
     }
 }
 
+// A number of parts: what is divided by it has 1 to 65536.
+REF_FN long long quant_count(long long n)
+{
+    return n < 1 ? 1 : n < 65536 ? n : 65536;
+}
+
+// scale(r, b, g) = max |x| / top over group g of block b of row r, top the largest of q's dtype or
+// `limit`, q = x / scale, and sum(r, b, p) of `part` numbers of x. Groups share a block evenly, or
+// are of `group` numbers where no scale is stored; behind the `valid` numbers of a row there are
+// zeros. A group of zeros has codes of 0. As ggml lays out activations for products with weights in
+// blocks: a NaN changes no scale
+REFERENCE_ONCE(quantise_blocks,
+               "in x[rows][valid], out q[rows][blocks][wide], out scale?[rows][blocks][scales], "
+               "out sum?[rows][blocks][sums], int group = 0, int part = 0, real limit = 0, "
+               "each rows")
+{
+    const double top = limit.v > 0 ? limit.v : q.largest();
+    const long long some = quant_count(scale.given ? scales
+                                       : group > 0 ? (wide + group - 1) / group
+                                                   : 1);
+    const long long span = (wide + some - 1) / some;
+    ROW(i, rows * blocks * some)
+    {
+        long long r = i / (blocks * some), b = i / some % blocks, first = i % some * span;
+        long long size = quant_part(first, wide, span), from = b * wide + first;
+        long long here = quant_part(from, valid, size);
+        real peak = max(
+            MAX(c, here, where(equals(x(r, c + from), x(r, c + from)), abs(x(r, c + from)), 0)), 0);
+        real s = peak / top;
+        if (scale.given)
+            scale(r, b, i % some) = s;
+        EACH(c, here)
+        {
+            auto code = where(equals(s, 0), 0, x(r, c + from) / s);
+            q(r, b, c + first) = max(min(code, top), -top);
+        }
+        EACH(c, size - here) q(r, b, c + (first + here)) = 0;
+    }
+    const long long each = part > 0 ? part : sum.given ? (wide + sums - 1) / quant_count(sums) : 1;
+    ROW(i, sum.given ? rows * blocks * sums : 0)
+    {
+        long long r = i / (blocks * sums), b = i / sums % blocks, first = i % sums * each;
+        long long from = b * wide + first;
+        long long here = quant_part(from, valid, quant_part(first, wide, each));
+        sum(r, b, i % sums) = SUM(c, here, x(r, c + from));
+    }
+}
+
 // y = w, elements of blocks as numbers
 REFERENCE_ONCE(dequantise_blocks, "coded w[rows][cols], out y[rows][cols], each rows")
 {
@@ -189,6 +237,35 @@ REFERENCE_ONCE(linear_blocks, "coded x[m][k], coded w[n][k], in bias[n] = 0, out
         if (is_nan(u))
             u = WHOLE_PRODUCT(w, i / n, i % n);
         y(i / n, i % n) = u + bias(i % n);
+    }
+}
+
+// y = x w^T + bias with w in blocks and x in codes, 128 in a chunk, whose scales lie apart:
+// x(i, l) = x(i, l / 128, l % 128) scale, each scale for 128 / scales codes. Where sums are given,
+// each of `part` numbers from the first of the 128 on, what is common to a block of w is multiplied
+// by these, else by x: llama.cpp's mul_mat_q, which rounds the products of two scales of w to f16
+// in some formats (`factor`). A sample of elements.
+REFERENCE_ONCE(linear_blocks_scaled,
+               "in x[m][chunks][128], in scale[m][chunks][scales], in sum?[m][chunks][sums], "
+               "coded w[n][k], in bias[n] = 0, out y[m][n], int part = 32, point factor, "
+               "each m, each n")
+{
+    const long long parts = quant_count(scales), each = quant_count(part);
+    const int span = (int)((128 + parts - 1) / parts);
+    const long long summed = sum.given ? sums * part : 0;
+    SAMPLE(i, m * n, QUANT_BUDGET(k))
+    {
+        long long r = i / n, j = i % n;
+        TERM(value, l, x(r, l / 128, l % 128) * scale(r, l / 128, (int)(l % 128) / span));
+        TERM(share, l,
+             l % 128 < summed ? real(sum(r, l / 128, l % 128 / each) / (double)each)
+                              : real(value(l)));
+        TERM(step, l, factor(w.scale(j, l)) * w.code(j, l));
+        real u = SUM_IF(l, k, true, value(l) * step(l)) +
+                 SUM_IF(l, k, true, share(l) * factor(w.low(j, l)));
+        if (is_nan(u))
+            u = SUM_IF(l, k, true, value(l) * (step(l) + factor(w.low(j, l))));
+        y(r, j) = u + bias(j);
     }
 }
 

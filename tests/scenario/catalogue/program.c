@@ -126,6 +126,7 @@ static const struct {
     {"keys", 5},
     {"dim", 6},
     {"width", 9},
+    {"valid", 30},
     {"blocks", 13},
     {"page", 4},
     {"chunks", 3},

@@ -71,7 +71,7 @@ static int64_t size_named(const char *name)
         {"stored", 9},    {"count", 7},    {"parts", 3},   {"states", 3},   {"kept", 4},
         {"steps", 4},     {"length", 11},  {"area", 18},   {"square", 16},  {"t_high", 5},
         {"t_wide", 3},    {"sources", 8},  {"bags", 4},    {"out_d", 1},    {"second_size", 1},
-        {"third_size", 1}};
+        {"valid", 5},     {"scales", 4},   {"sums", 3},    {"pairs", 6},    {"third_size", 1}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (strcmp(rows[i].name, name) == 0)
             return rows[i].size;

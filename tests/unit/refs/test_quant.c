@@ -361,6 +361,62 @@ static void an_infinite_activation_is_no_finding(void **state)
     }
 }
 
+/* mul_mat_q on one row of codes with a scale for each 32, whose products of two scales of q4_K are
+ * numbers of f16, or with `rounds` false of f32; weights and codes as `memory` and `activations`.
+ */
+static void judge_scaled(bool rounds, enum dtype declared)
+{
+    static float scales[COLS / 32];
+    float y[ROWS] = {0};
+    int a[8], m[8];
+    for (int i = 0; i < COLS / 32; i++)
+        scales[i] = 0.01F * (float)(i + 3);
+    for (int i = 0; i < ROWS * COLS; i++) {
+        int j = i % COLS, g = i % 256 / 32;
+        const uint8_t *block = memory + i / 256 * 144;
+        if (i % 256 == 0) {
+            block_decode(DTYPE_Q4_K, block, BLOCK_RIGHT, &decoded);
+            block_scales(block + 4, a, m);
+        }
+        double scale = block_half(block) * a[g], low = decoded.low[i % 256];
+        double code = a[g] ? decoded.step[i % 256] / scale : 0;
+        float x = (float)(int8_t)activations[j] * scales[j / 32];
+        y[i / COLS] += (rounds ? (float)(_Float16)scale : (float)scale) * (float)code * x;
+        y[i / COLS] += (rounds ? (float)(_Float16)low : (float)low) * x;
+    }
+    start();
+    const int64_t sizes[] = {1, COLS / 128, 4, 0, ROWS, COLS, 32};
+    memcpy(call.size, sizes, sizeof sizes);
+    call.point[0] = (uint8_t)declared;
+    struct ref_tensor *x = put(0, DTYPE_I8, activations, COLS / 128, 128);
+    struct ref_tensor *scale = put(1, DTYPE_F32, scales, COLS / 128, 4);
+    for (struct ref_tensor *t = x; t; t = t == x ? scale : NULL) {
+        t->ndim = 3;
+        t->dim[0] = 1, t->dim[1] = COLS / 128, t->dim[2] = t == x ? 128 : 4;
+        t->stride[0] = t->dim[1] * t->dim[2], t->stride[1] = t->dim[2], t->stride[2] = 1;
+    }
+    put(3, DTYPE_Q4_K, memory, ROWS, COLS);
+    put_output(5, DTYPE_F32, y, 1, ROWS);
+    run("linear_blocks_scaled");
+    assert_int_equal(answer.refused, 0);
+    assert_int_equal(answer.checked, ROWS);
+}
+
+static void scales_are_rounded_where_that_is_declared(void **state)
+{
+    (void)state;
+    draw(DTYPE_Q4_K, memory, ROWS * COLS, 21);
+    draw(DTYPE_Q8_1, activations, COLS, 22);
+    judge_scaled(true, DTYPE_F16);
+    assert_int_equal(answer.violations, 0);
+    judge_scaled(false, DTYPE_F16);
+    assert_true(answer.violations > 0);
+    judge_scaled(false, DTYPE_NONE);
+    assert_int_equal(answer.violations, 0);
+    judge_scaled(true, DTYPE_NONE);
+    assert_true(answer.violations > 0);
+}
+
 /* Rows of blocks with bytes between them, and a base that is not aligned. */
 static void blocks_may_lie_apart(void **state)
 {
@@ -475,6 +531,7 @@ int main(void)
         cmocka_unit_test(the_sum_of_a_block_is_the_one_given),
         cmocka_unit_test(activations_may_be_plain_numbers),
         cmocka_unit_test(an_infinite_activation_is_no_finding),
+        cmocka_unit_test(scales_are_rounded_where_that_is_declared),
         cmocka_unit_test(blocks_may_lie_apart),
         cmocka_unit_test(integers_are_rounded_to_nearest),
         cmocka_unit_test(integers_saturate),
