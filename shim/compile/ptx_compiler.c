@@ -203,25 +203,34 @@ static void *run_code_thread(void *user)
     return NULL;
 }
 
-void ptx_compiler_request(struct ptx_compiler *compiler, const struct lift *lift, int arch)
+/* False: there is no thread, or it has been stopped. */
+static bool queue_code_job(struct ptx_compiler *compiler, struct code_job *job)
 {
-    struct code_job *job = calloc(1, sizeof *job);
     pthread_mutex_lock(&compiler->lock);
-    if (job && !compiler->started && !atomic_load(&compiler->stop))
-        compiler->started = !thread_start(&compiler->thread, 0, run_code_thread, compiler);
-    const bool taken = job && compiler->started && !atomic_load(&compiler->stop);
+    bool taken = !atomic_load(&compiler->stop);
+    if (taken && !compiler->started)
+        taken = compiler->started = !thread_start(&compiler->thread, 0, run_code_thread, compiler);
     if (taken) {
-        *job = (struct code_job){NULL, lift, arch};
         *compiler->last = job;
         compiler->last = &job->next;
         pthread_cond_signal(&compiler->changed);
     }
     pthread_mutex_unlock(&compiler->lock);
-    if (taken)
-        return;
+    return taken;
+}
+
+void ptx_compiler_request(struct ptx_compiler *compiler, const struct lift *lift, int arch)
+{
+    struct lift_code *code = lift_code(lift);
+    struct code_job *job = malloc(sizeof *job);
+    if (job) {
+        *job = (struct code_job){NULL, lift, arch};
+        if (queue_code_job(compiler, job))
+            return;
+    }
     free(job);
-    error_set(&lift_code(lift)->why, STATUS_NO_MEMORY, "no memory, or no thread, to compile it");
-    atomic_store(&lift_code(lift)->state, LIFT_CODE_FAILED);
+    error_set(&code->why, STATUS_NO_MEMORY, "no memory, or no thread, to compile it");
+    atomic_store(&code->state, LIFT_CODE_FAILED);
     atomic_fetch_add(&compiler->results, 1);
 }
 
