@@ -30,8 +30,10 @@ static void drop_request(struct compile_client *client)
 
 void compile_client_end(struct compile_client *client)
 {
-    if (is_same_socket(client))
+    if (is_same_socket(client)) {
+        shutdown(client->socket, SHUT_RDWR); /* a forked child may have it, too */
         close(client->socket);
+    }
     client->socket = -1;
     drop_request(client);
 }

@@ -18,7 +18,7 @@ enum { TEXT_MS = 300000, NAP_MS = 50 };
 struct code_job {
     struct code_job *next;
     const struct lift *lift;
-    int arch;
+    struct lift_code *code;
 };
 
 struct ptx_compiler {
@@ -100,10 +100,9 @@ static enum status start_server(struct ptx_compiler *compiler, struct error *err
     const char *argv[] = {
         "cuvet", "compile", "--serve",     compiler->version, compiler->cache.folder.folder,
         "",      major,     traces.wheels, traces.mapped,     NULL};
-    return compile_client_start(&compiler->client, compiler->tool, (char *const *)argv,
-                                compiler->env, err)
-               ? STATUS_NOT_FOUND
-               : STATUS_OK;
+    enum status status = compile_client_start(&compiler->client, compiler->tool,
+                                              (char *const *)argv, compiler->env, err);
+    return status == STATUS_UNSUPPORTED ? STATUS_NOT_FOUND : status; /* in process 1 */
 }
 
 static enum compile_step wait_for_code(struct ptx_compiler *compiler)
@@ -119,8 +118,9 @@ static enum compile_step wait_for_code(struct ptx_compiler *compiler)
     return step;
 }
 
-static enum status compile_lifted_text(struct ptx_compiler *compiler, const char *text, int arch,
-                                       struct ref_image *image, struct error *err)
+/* *again: the process ended, as one does that is killed. */
+static enum status compile_in_process(struct ptx_compiler *compiler, const char *text, int arch,
+                                      struct ref_image *image, bool *again, struct error *err)
 {
     const struct user_text ptx = {.where = "", .file = "", .text = text};
     bool cached;
@@ -133,23 +133,38 @@ static enum status compile_lifted_text(struct ptx_compiler *compiler, const char
     if (step == COMPILE_REPLIED)
         return compile_client_take(&compiler->client, image, &cached, err);
     compile_client_end(&compiler->client);
+    *again = step == COMPILE_LOST;
     return error_set(err, STATUS_UNSUPPORTED, "%s",
                      step == COMPILE_UNDER_WAY ? "the program ended"
                      : step == COMPILE_LATE    ? "it was not compiled in time"
-                                               : "the process that compiles it ended");
+                                               : "the process that compiles it ended twice");
+}
+
+static enum status compile_lifted_text(struct ptx_compiler *compiler, const char *text, int arch,
+                                       struct ref_image *image, struct error *err)
+{
+    struct error lost = {{0}};
+    bool again = false;
+    enum status status = compile_in_process(compiler, text, arch, image, &again, &lost);
+    if (again)
+        return compile_in_process(compiler, text, arch, image, &again, err);
+    if (status)
+        error_set(err, status, "%s", lost.text);
+    return status;
 }
 
 /* ---- one lift ---- */
 
-static enum status make_code(struct ptx_compiler *compiler, const struct code_job *job,
-                             struct lift_code *code)
+static enum status make_code(struct ptx_compiler *compiler, const struct code_job *job)
 {
+    struct lift_code *code = job->code;
     struct textbuf text;
     struct ref_image image = {0};
     textbuf_init(&text);
     enum status status = lift_write(job->lift, &text, &code->why);
     if (!status)
-        status = compile_lifted_text(compiler, text.data, job->arch, &image, &code->why);
+        status =
+            compile_lifted_text(compiler, text.data, atomic_load(&code->arch), &image, &code->why);
     textbuf_release(&text);
     code->image = image.cubin;
     image.cubin = NULL;
@@ -159,8 +174,8 @@ static enum status make_code(struct ptx_compiler *compiler, const struct code_jo
 
 static void do_code_job(struct ptx_compiler *compiler, struct code_job *job)
 {
-    struct lift_code *code = lift_code(job->lift);
-    enum status status = make_code(compiler, job, code);
+    struct lift_code *code = job->code;
+    enum status status = make_code(compiler, job);
     free(job);
     if (status && atomic_load(&compiler->stop))
         return;
@@ -203,32 +218,34 @@ static void *run_code_thread(void *user)
     return NULL;
 }
 
-/* False: there is no thread, or it has been stopped. */
+/* False: there is no thread. After the end nothing is compiled, and nothing waits for it. */
 static bool queue_code_job(struct ptx_compiler *compiler, struct code_job *job)
 {
     pthread_mutex_lock(&compiler->lock);
-    bool taken = !atomic_load(&compiler->stop);
-    if (taken && !compiler->started)
-        taken = compiler->started = !thread_start(&compiler->thread, 0, run_code_thread, compiler);
+    bool stopped = atomic_load(&compiler->stop);
+    if (!stopped && !compiler->started)
+        compiler->started = !thread_start(&compiler->thread, 0, run_code_thread, compiler);
+    bool taken = !stopped && compiler->started;
     if (taken) {
         *compiler->last = job;
         compiler->last = &job->next;
         pthread_cond_signal(&compiler->changed);
     }
     pthread_mutex_unlock(&compiler->lock);
-    return taken;
+    if (!taken)
+        free(job);
+    return taken || stopped;
 }
 
-void ptx_compiler_request(struct ptx_compiler *compiler, const struct lift *lift, int arch)
+void ptx_compiler_request(struct ptx_compiler *compiler, const struct lift *lift,
+                          struct lift_code *code)
 {
-    struct lift_code *code = lift_code(lift);
     struct code_job *job = malloc(sizeof *job);
     if (job) {
-        *job = (struct code_job){NULL, lift, arch};
+        *job = (struct code_job){NULL, lift, code};
         if (queue_code_job(compiler, job))
             return;
     }
-    free(job);
     error_set(&code->why, STATUS_NO_MEMORY, "no memory, or no thread, to compile it");
     atomic_store(&code->state, LIFT_CODE_FAILED);
     atomic_fetch_add(&compiler->results, 1);

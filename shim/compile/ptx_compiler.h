@@ -32,10 +32,11 @@ void ptx_compiler_destroy(struct ptx_compiler *compiler);
 /* Sets the function that is called after each result, on the thread. Before the first request. */
 void ptx_compiler_on_result(struct ptx_compiler *compiler, void (*done)(void *user), void *user);
 
-/* Queues a lift for a compute capability (90: 9.0), which no one else has queued; it lives as long
- * as the compiler. Its struct lift_code has the result. Takes a lock, may start a thread; not for
- * the launch path. */
-void ptx_compiler_request(struct ptx_compiler *compiler, const struct lift *lift, int arch);
+/* Queues a lift for the architecture of `code`, a lift_code of it that the caller has brought to
+ * QUEUED; it lives as long as the compiler. `code` has the result; after the end it stays QUEUED.
+ * Takes a lock, may start a thread; not for the launch path. */
+void ptx_compiler_request(struct ptx_compiler *compiler, const struct lift *lift,
+                          struct lift_code *code);
 
 /* How many results there are so far. Any thread. */
 unsigned ptx_compiler_results(const struct ptx_compiler *compiler);

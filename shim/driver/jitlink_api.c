@@ -29,7 +29,10 @@ enum status jitlink_api_load(const struct find_hints *hints, struct nvrtc_file *
     struct error unused = {{0}};
     struct link_map *map = NULL;
     own.path = NULL; /* an option's, of another library */
-    void *library = find_library(&jitlink_library, &own, &unused);
+    /* The program's own first: a toolkit of the machine may be older than the program's PTX. */
+    void *library = own.last ? dlopen(own.last, RTLD_NOW | RTLD_LOCAL) : NULL;
+    if (!library)
+        library = find_library(&jitlink_library, &own, &unused);
     if (!library)
         return error_set(err, STATUS_NOT_FOUND,
                          "libnvJitLink.so was not found by the loader, in CUDA_HOME or in the "

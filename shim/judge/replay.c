@@ -453,7 +453,7 @@ enum skip replay_written_again(struct side *side, struct lane *lane, struct erro
     double last;
     if (!check_spec(check)->lift || tensor < 0 || isnan(numbers.first_ref) ||
         replay_read_reference(&source, tensor, (int64_t)numbers.first_index, 1, &last) ||
-        isnan(last) || last == numbers.first_ref)
+        isnan(last) || fabs(last - numbers.first_ref) <= numbers.first_bound)
         return SKIP_NONE;
     error_set(
         why, STATUS_INVALID,

@@ -280,7 +280,7 @@ enum lift_refusal lift_make(struct lift **out, const char *ptx, size_t bytes, co
     *out = NULL;
     if (!lift)
         return LIFT_OTHER;
-    lift->code = calloc(1, sizeof *lift->code);
+    lift->code = calloc(LIFT_CODES, sizeof *lift->code);
     enum lift_refusal refusal =
         lift->code ? read_lift_kernel(lift, ptx, bytes, symbol, err) : LIFT_OTHER;
     if (!refusal)
@@ -298,15 +298,28 @@ void lift_free(struct lift *lift)
         return;
     ptx_free(lift->module);
     arena_release(&lift->arena);
-    if (lift->code)
-        free(lift->code->image);
+    for (unsigned i = 0; lift->code && i < LIFT_CODES; i++)
+        free(lift->code[i].image);
     free(lift->code);
     free(lift);
 }
 
-struct lift_code *lift_code(const struct lift *lift)
+struct lift_code *lift_code(const struct lift *lift, int arch)
 {
-    return lift->code;
+    for (unsigned i = 0; i < LIFT_CODES; i++) {
+        int none = 0;
+        if (atomic_compare_exchange_strong(&lift->code[i].arch, &none, arch) || none == arch)
+            return &lift->code[i];
+    }
+    return NULL;
+}
+
+bool lift_code_failed(const struct lift *lift)
+{
+    bool failed = false;
+    for (unsigned i = 0; i < LIFT_CODES; i++)
+        failed |= atomic_load(&lift->code[i].state) == LIFT_CODE_FAILED;
+    return failed;
 }
 
 unsigned lift_views(const struct lift *lift, const struct lift_view **out)

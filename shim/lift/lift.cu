@@ -316,10 +316,16 @@ static __device__ bool finite_number(double x)
     return fabs(x) < __longlong_as_double(0x7ff0000000000000ll);
 }
 
+/* Keys of neighbours differ in few bits. */
+static __device__ uint32_t slot_of(uint64_t key)
+{
+    return (uint32_t)(key * 0x9e3779b97f4a7c15ull >> 32) % LIFT_PLACES;
+}
+
 /* `there` has everything but the key. */
 static __device__ void note_place(lift_place *places, uint64_t key, const lift_place *there)
 {
-    lift_place *place = &places[key % LIFT_PLACES];
+    lift_place *place = &places[slot_of(key)];
     place->tensor = there->tensor;
     place->index = there->index;
     place->got = there->got;
@@ -455,7 +461,7 @@ static __device__ void raise(uint64_t *to, uint32_t mask, bool leader, float val
 
 static __device__ const lift_place *find_place(const lift_place *places, uint64_t key)
 {
-    const lift_place *place = &places[key % LIFT_PLACES];
+    const lift_place *place = &places[slot_of(key)];
     return place->key == key ? place : nullptr;
 }
 

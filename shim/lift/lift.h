@@ -48,6 +48,7 @@ struct lift;
     LIFT_REFUSAL(NO_OUTPUT, "it writes nothing that can be compared")                              \
     LIFT_REFUSAL(SHARED, "shared memory of a fixed and of a launch's size")                        \
     LIFT_REFUSAL(MIXED, "registers that hold several formats")                                     \
+    LIFT_REFUSAL(NOT_COMPILED, "its rewritten PTX was not compiled")                               \
     LIFT_REFUSAL(OTHER, "other reasons")
 
 enum lift_refusal {
@@ -112,15 +113,20 @@ size_t lift_shared(const struct lift *lift, size_t bytes, bool apart);
 #define LIFT_ENTRY "cuvet_lifted"
 enum status lift_write(const struct lift *lift, struct textbuf *out, struct error *err);
 
-/* What lift_write's text is compiled to. Who brings `state` from NONE to QUEUED compiles it, and
- * sets it to READY or FAILED behind the rest. */
+/* What lift_write's text is compiled to for one architecture. Who brings `state` from NONE to
+ * QUEUED compiles it, and sets it to READY or FAILED behind the rest. */
 enum lift_code_state { LIFT_CODE_NONE, LIFT_CODE_QUEUED, LIFT_CODE_READY, LIFT_CODE_FAILED };
 struct lift_code {
+    atomic_int arch;  /* 90: 9.0; 0: of none yet */
     atomic_int state; /* enum lift_code_state */
-    char *image;      /* machine code of one architecture, the lift's */
+    char *image;      /* machine code, the lift's */
     bool missing;     /* FAILED: nothing can be compiled in this process */
     struct error why; /* FAILED */
 };
-struct lift_code *lift_code(const struct lift *lift);
+enum { LIFT_CODES = 4 /* architectures in one process */ };
+/* NULL: there are more architectures. */
+struct lift_code *lift_code(const struct lift *lift, int arch);
+/* Whether it was to be compiled, and nothing came of it. */
+bool lift_code_failed(const struct lift *lift);
 
 #endif

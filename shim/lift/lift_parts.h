@@ -75,7 +75,7 @@ struct lift {
     bool products; /* it has CLASS_PRODUCT */
     const char *signature, *formals;
     struct lift_windows windows;
-    struct lift_code *code;
+    struct lift_code *code; /* LIFT_CODES */
 };
 
 /* Notes why the kernel is not lifted: the line of `at` (NULL: none) and a sentence. */

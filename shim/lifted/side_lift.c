@@ -174,32 +174,40 @@ static void complain_of_lift(const struct side *side, const struct kernel_spec *
 {
     if (missing)
         log_once(LOG_WARN, "kernels without an entry are not held against their own PTX: %s", why);
-    else
+    else if (atomic_load(&side->state) != SIDE_GONE)
         log_line(LOG_WARN, "%s: unchecked: its lifted PTX cannot be loaded on device %d: %s",
                  spec->label, side->device, why);
 }
 
-static void settle_lift(struct side *side, struct side_lift *lift, const struct lift_code *code)
+/* False: no more can be loaded now. */
+static bool settle_lift(struct side *side, struct side_lift *lift, const struct lift_code *code)
 {
     const struct kernel_spec *spec = atomic_load(&lift->spec);
     struct error err = {{0}};
-    bool ready = atomic_load(&code->state) == LIFT_CODE_READY;
+    bool ready = code && atomic_load(&code->state) == LIFT_CODE_READY;
     enum status status = ready ? load_lift(side, lift, code->image, &err) : STATUS_UNSUPPORTED;
     if (status)
-        complain_of_lift(side, spec, !ready && code->missing, ready ? err.text : code->why.text);
+        complain_of_lift(side, spec, code && !ready && code->missing,
+                         !code   ? "the process has devices of too many architectures"
+                         : ready ? err.text
+                                 : code->why.text);
     atomic_store_explicit(&lift->state, status ? FAILED : READY, memory_order_release);
+    return !ready || !status;
 }
 
-/* One that is wanted: has it compiled, or loads what it was compiled to. */
-static void step_lift(struct side *side, struct side_lift *lift)
+/* One that is wanted: has it compiled, or loads what it was compiled to. False: as settle_lift. */
+static bool step_lift(struct side *side, struct side_lift *lift, int arch)
 {
     const struct lift *from = atomic_load(&lift->spec)->lift;
-    struct lift_code *code = lift_code(from);
+    struct lift_code *code = lift_code(from, arch);
     int none = LIFT_CODE_NONE;
+    if (!code)
+        return settle_lift(side, lift, NULL);
     if (atomic_compare_exchange_strong(&code->state, &none, LIFT_CODE_QUEUED))
-        ptx_compiler_request(side->refs.lifts->compiler, from, side_arch(side));
+        ptx_compiler_request(side->refs.lifts->compiler, from, code);
     else if (none != LIFT_CODE_QUEUED)
-        settle_lift(side, lift, code);
+        return settle_lift(side, lift, code);
+    return true;
 }
 
 void side_lifts_load(struct side *side)
@@ -207,9 +215,12 @@ void side_lifts_load(struct side *side)
     struct side_lifts *lifts = side->refs.lifts;
     const unsigned requested = atomic_load(&lifts->requested);
     const unsigned results = ptx_compiler_results(lifts->compiler);
-    for (unsigned i = 0; i < SIDE_LIFTS; i++) {
+    const int arch = side_arch(side);
+    bool goes_on = true;
+    for (unsigned i = 0; i < SIDE_LIFTS && goes_on && atomic_load(&side->state) == SIDE_READY;
+         i++) {
         if (atomic_load(&lifts->lift[i].state) == WANTED)
-            step_lift(side, &lifts->lift[i]);
+            goes_on = step_lift(side, &lifts->lift[i], arch);
     }
     __atomic_store_n(&lifts->forwarded, requested, __ATOMIC_RELAXED);
     __atomic_store_n(&lifts->seen, results, __ATOMIC_RELAXED);

@@ -272,13 +272,28 @@ void lifts_stop(struct lifts *lifts, int wait_ms)
         lifts_reader_stop(lifts->reader, wait_ms);
 }
 
-void lifts_print(const struct lifts *lifts, struct textbuf *out)
+/* Lifts of which no machine code was made. */
+static unsigned not_compiled(struct lifts *lifts)
+{
+    unsigned count = 0;
+    pthread_mutex_lock(&lifts->lock);
+    for (unsigned i = 0; i < BUCKETS; i++) {
+        for (const struct lifted *known = lifts->bucket[i]; known; known = known->next)
+            count += known->spec && lift_code_failed(known->spec->lift);
+    }
+    pthread_mutex_unlock(&lifts->lock);
+    return count;
+}
+
+void lifts_print(struct lifts *lifts, struct textbuf *out)
 {
     unsigned refused = 0, count[LIFT_REFUSALS];
-    for (unsigned i = 0; i < LIFT_REFUSALS; i++) {
+    for (unsigned i = 0; i < LIFT_REFUSALS; i++)
         count[i] = atomic_load(&lifts->count[i]);
-        refused += i == LIFT_OK ? 0 : count[i];
-    }
+    count[LIFT_NOT_COMPILED] = not_compiled(lifts);
+    count[LIFT_OK] -= count[LIFT_NOT_COMPILED];
+    for (unsigned i = LIFT_OK + 1; i < LIFT_REFUSALS; i++)
+        refused += count[i];
     if (!count[LIFT_OK] && !refused)
         return;
     textbuf_printf(out, "precision: %u kernel%s held against %s own PTX", count[LIFT_OK],

@@ -219,7 +219,7 @@ void session_summary_print(struct summary *summary, struct counters *counters,
     arena_release(&arena);
 }
 
-void session_summary_lifts(struct summary *summary, const struct lifts *lifts)
+void session_summary_lifts(struct summary *summary, struct lifts *lifts)
 {
     struct textbuf text;
     textbuf_init(&text);

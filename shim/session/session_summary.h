@@ -21,7 +21,7 @@ void session_summary_print(struct summary *summary, struct counters *counters,
 
 /* Notes how many kernels were held against their own PTX, and why others were not. NULL: nothing.
  */
-void session_summary_lifts(struct summary *summary, const struct lifts *lifts);
+void session_summary_lifts(struct summary *summary, struct lifts *lifts);
 
 /* Stops the compiler (NULL: there is none), and notes what it did not come to. */
 void session_end_compiler(struct compiler *compiler, struct summary *summary, int wait_ms);

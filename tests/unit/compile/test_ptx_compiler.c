@@ -76,13 +76,19 @@ static void count_result(void *user)
     atomic_fetch_add((atomic_uint *)user, 1);
 }
 
+static struct lift_code *request_lift(struct fixture *f)
+{
+    struct lift_code *code = lift_code(f->lift, ARCH);
+    atomic_store(&code->state, LIFT_CODE_QUEUED);
+    ptx_compiler_request(f->compiler, f->lift, code);
+    return code;
+}
+
 static const struct lift_code *compile_lift(struct fixture *f)
 {
     atomic_uint results = 0;
-    struct lift_code *code = lift_code(f->lift);
     ptx_compiler_on_result(f->compiler, count_result, &results);
-    atomic_store(&code->state, LIFT_CODE_QUEUED);
-    ptx_compiler_request(f->compiler, f->lift, ARCH);
+    const struct lift_code *code = request_lift(f);
     for (int i = 0; i < WAITS && !atomic_load(&results); i++)
         usleep(WAIT_US);
     assert_int_equal(ptx_compiler_results(f->compiler), 1);
@@ -123,9 +129,23 @@ static void after_the_end_nothing_is_compiled(void **state)
     struct fixture *f = *state;
     open_compiler(f, f->tool);
     assert_true(ptx_compiler_stop(f->compiler, STOP_MS));
-    const struct lift_code *code = compile_lift(f);
-    assert_int_equal(atomic_load(&code->state), LIFT_CODE_FAILED);
-    assert_false(code->missing);
+    const struct lift_code *code = request_lift(f);
+    assert_int_equal(atomic_load(&code->state), LIFT_CODE_QUEUED);
+    assert_int_equal(ptx_compiler_results(f->compiler), 0);
+}
+
+static void each_architecture_has_its_code(void **state)
+{
+    struct fixture *f = *state;
+    struct lift_code *first = lift_code(f->lift, 80);
+    assert_ptr_not_equal(lift_code(f->lift, 90), first);
+    assert_ptr_equal(lift_code(f->lift, 80), first);
+    assert_non_null(lift_code(f->lift, 86));
+    assert_non_null(lift_code(f->lift, 120));
+    assert_null(lift_code(f->lift, 75));
+    assert_false(lift_code_failed(f->lift));
+    atomic_store(&first->state, LIFT_CODE_FAILED);
+    assert_true(lift_code_failed(f->lift));
 }
 
 static void an_architecture_has_its_name(void **state)
@@ -152,6 +172,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_lift_is_compiled, setup, teardown),
         cmocka_unit_test_setup_teardown(without_the_program_nothing_is_compiled, setup, teardown),
         cmocka_unit_test_setup_teardown(after_the_end_nothing_is_compiled, setup, teardown),
+        cmocka_unit_test_setup_teardown(each_architecture_has_its_code, setup, teardown),
         cmocka_unit_test(an_architecture_has_its_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
