@@ -190,4 +190,25 @@ ok 'relations: an output that does not scale' related 3 ': probe: scale: with x 
 ok 'relations: none is declared, and rows may depend on their place' related 0 "$quiet" unrelated uneven
 ok 'relations: none is declared, and the output need not scale' related 0 "$quiet" unrelated moved
 
+# The bundle of a case has the relations of its entry.
+bundle_of() {
+    fuzz "$1" 'bundle ' --cases 1 --findings 0 --keep -o "$scratch/kept-$3" -c "$scratch/$2.yaml" -k twice "$scratch/$3.ptx" &&
+        sed -n 's/^ *bundle //p' "$scratch/out" | head -n 1 >"$scratch/kept"
+}
+probed() {
+    local got
+    bundle_of 0 "$3" "$4" || return 1
+    "$cuvet" probe --device interpreter "$(cat "$scratch/kept")" >"$scratch/probed" 2>&1
+    got=$?
+    [ $got -eq "$1" ] && grep -qE -- "$2" "$scratch/probed" && return
+    echo "status $got, expected $1 and $2:"
+    cat "$scratch/probed"
+    return 1
+}
+ok 'a bundle: an output that does not scale, as its entry declares' probed 3 'scale +finding' related moved
+ok 'a bundle: rows that depend on their place' probed 3 'permute +finding' related uneven
+# Its rows have no room of their own, which the check `far` finds.
+ok 'a bundle: a kernel that holds what is declared' probed 3 'scale +good' related copy
+ok 'a bundle: none is declared, and the output need not scale' probed 3 'scale +skipped' unrelated moved
+
 done_testing

@@ -209,14 +209,38 @@ static int fail(const struct error *err, enum status status)
     return status == STATUS_INVALID || status == STATUS_NOT_FOUND ? 2 : 1;
 }
 
+enum { RELATIONS = 16 };
+
+/* Adds what the bundle's entry declared. `text`, a copy, is cut up; `scale` has RELATIONS places.
+ */
+static void declare_relations(char *text, struct probe_settings *settings, const char **scale)
+{
+    static const char prefix[] = "scale ";
+    char *rest = NULL;
+    settings->scale = scale;
+    for (char *name = strtok_r(text, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
+        enum probe_check check;
+        name += strspn(name, " ");
+        if (probe_check_of(name, strlen(name), &check))
+            settings->held |= PROBE_BIT(check);
+        else if (!strncmp(name, prefix, sizeof prefix - 1) && settings->scaled < RELATIONS)
+            scale[settings->scaled++] = name + sizeof prefix - 1;
+    }
+}
+
 static int probe(const struct request *request, struct scene *scene)
 {
     struct probe_report report;
+    struct probe_settings settings = request->probe;
+    const char *scale[RELATIONS];
+    char relations[sizeof(scene->bundle->relations)];
     struct error err = {{0}};
+    memcpy(relations, scene->bundle->relations, sizeof relations);
+    declare_relations(relations, &settings, scale);
     enum status status = worker_start(&scene->worker, &request->worker, &err);
     if (status)
         return fail(&err, STATUS_DRIVER);
-    status = probe_bundle(scene, &request->probe, &report, &err);
+    status = probe_bundle(scene, &settings, &report, &err);
     progress_clear();
     if (status)
         return fail(&err, status);

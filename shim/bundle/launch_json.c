@@ -86,6 +86,8 @@ void launch_json_call(struct json_out *json, const struct check_report *report)
 
     json_put_object(json, "call");
     json_put_string(json, "formals", reference ? reference->formals : NULL);
+    if (report->spec->relations)
+        json_put_string(json, "relations", report->spec->relations);
     json_put_double(json, "lambda", call->lambda);
     json_put_double(json, "unit_roundoff", call->unit_roundoff);
     json_put_double(json, "input_roundoff", call->input_roundoff);

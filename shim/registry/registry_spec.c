@@ -93,6 +93,19 @@ static const struct contract *contract_of(const struct registry *registry,
     return found;
 }
 
+/* NULL: none is declared. What is no relation `cuvet fuzz` reports. */
+static const char *relations_of(struct arena *arena, const struct registry_entry *entry)
+{
+    const struct yaml_node *list = yaml_get(entry->fuzz, "relations");
+    const char *text = NULL;
+    for (size_t i = 0; list && list->kind == YAML_KIND_SEQUENCE && i < list->count; i++) {
+        if (list->item[i]->kind == YAML_KIND_SCALAR)
+            text = arena_format(arena, "%s%s%s", text ? text : "", text ? ", " : "",
+                                list->item[i]->text);
+    }
+    return text;
+}
+
 /* Under the lock. NULL: no memory. */
 static const struct kernel_spec *make_spec(struct registry *registry,
                                            const struct known_symbol *known,
@@ -106,6 +119,7 @@ static const struct kernel_spec *make_spec(struct registry *registry,
     spec->label = make_label(&registry->arena, entry, &known->names);
     spec->where = entry->where;
     spec->shipped = entry->shipped;
+    spec->relations = relations_of(&registry->arena, entry);
     spec->reference = entry->source.builtin;
     spec->signature = plan->signature;
     spec->plan = plan;

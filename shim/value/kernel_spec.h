@@ -95,9 +95,10 @@ struct outlier_spec {
  * and captures are resolved, the signature has been held against the layout, formals are bound.
  */
 struct kernel_spec {
-    const char *symbol; /* mangled name, owned */
-    const char *label;  /* how reports call it: the demangled name, shortened */
-    const char *where;  /* "kernels.yaml:12", the entry */
+    const char *symbol;    /* mangled name, owned */
+    const char *label;     /* how reports call it: the demangled name, shortened */
+    const char *where;     /* "kernels.yaml:12", the entry */
+    const char *relations; /* between results, of its `fuzz` mapping: "permute, scale x"; or NULL */
     const struct ref_builtin *reference;
     const struct signature *signature;
     const struct binding_plan *plan;

@@ -116,6 +116,8 @@ void bundle_read_call(struct json_in *in, struct bundle *bundle, json_t *root)
     bundle->call.pieces = 1;
     if (json_is_string(json_object_get(call, "formals")))
         json_in_text(in, call, "formals", bundle->formals, sizeof(bundle->formals));
+    if (json_is_string(json_object_get(call, "relations")))
+        json_in_text(in, call, "relations", bundle->relations, sizeof(bundle->relations));
     read_numbers(in, bundle, call);
     read_points(in, bundle, call);
     json_t *list = json_in_array(in, call, "tensors");

@@ -101,6 +101,7 @@ struct bundle {
     int blocks;
     struct ref_call call; /* without addresses; dims and strides of tensors are in `tensor` */
     char formals[4096];   /* of the reference; "" where they are not there */
+    char relations[512];  /* that hold between results: "permute, scale x"; "": none is declared */
     struct bundle_tensor tensor[REF_MAX_TENSORS];
     int tensors;
     struct bundle_spot spot[2];
