@@ -122,9 +122,7 @@ static enum status compile_ptx(struct server *server, const char *text, int arch
     if (status)
         return STATUS_NOT_FOUND;
     ref_cache_ptx_name(&server->cache, text, arch, &server->jitlink, name);
-    *cached = ref_cache_read(&server->cache, name, image);
-    return *cached ? STATUS_OK
-                   : compile_once(server, name, compile_ptx_text, text, arch, image, cached, err);
+    return compile_once(server, name, compile_ptx_text, text, arch, image, cached, err);
 }
 
 /* ---- the socket ---- */

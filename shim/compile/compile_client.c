@@ -1,12 +1,14 @@
 #include "compile/compile_client.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "driver/find.h"
 #include "system/helper.h"
 #include "system/own_fd.h"
 
@@ -38,8 +40,23 @@ void compile_client_end(struct compile_client *client)
     drop_request(client);
 }
 
-enum status compile_client_start(struct compile_client *client, const char *tool, char *const *argv,
-                                 char *const *env, struct error *err)
+static enum status start_compile_server(const struct compile_server *server, int socket,
+                                        struct error *err)
+{
+    struct find_traces traces;
+    char major[16];
+    snprintf(major, sizeof major, "%d", server->major);
+    find_traces(server->library, &traces);
+    const char *argv[] = {"cuvet",       "compile",
+                          "--serve",     server->version,
+                          server->cache, server->path ? server->path : "",
+                          major,         traces.wheels,
+                          traces.mapped, NULL};
+    return helper_start(server->tool, (char *const *)argv, server->env, socket, err);
+}
+
+enum status compile_client_start(struct compile_client *client, const struct compile_server *server,
+                                 struct error *err)
 {
     int pair[2];
     struct stat facts = {0};
@@ -50,7 +67,7 @@ enum status compile_client_start(struct compile_client *client, const char *tool
     pair[1] = own_fd_up(pair[1]);
     enum status status = pair[0] < 0 || pair[1] < 0 || fstat(pair[0], &facts)
                              ? error_set(err, STATUS_IO, "no socket: %m")
-                             : helper_start(tool, argv, env, pair[1], err);
+                             : start_compile_server(server, pair[1], err);
     if (pair[1] >= 0)
         close(pair[1]);
     if (status && pair[0] >= 0)

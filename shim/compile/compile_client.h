@@ -27,9 +27,19 @@ struct compile_client {
 
 enum compile_step { COMPILE_UNDER_WAY, COMPILE_REPLIED, COMPILE_LOST, COMPILE_LATE };
 
+/* What a process is started with. */
+struct compile_server {
+    const char *tool, *version; /* path of the program cuvet, and the library's version */
+    const char *cache;          /* the cache folder; "": none */
+    const char *library;        /* "libnvrtc.so": that this process has mapped it is of use there */
+    const char *path;           /* of NVRTC, by its option; NULL or "": it is searched */
+    int major;                  /* of the driver */
+    char *const *env;
+};
+
 /* A zeroed struct with socket -1 has no process. Blocks for some milliseconds. */
-enum status compile_client_start(struct compile_client *client, const char *tool, char *const *argv,
-                                 char *const *env, struct error *err);
+enum status compile_client_start(struct compile_client *client, const struct compile_server *server,
+                                 struct error *err);
 
 /* False: no memory. One text at a time; `timeout_ms` from now on. */
 bool compile_client_request(struct compile_client *client, enum compile_kind kind,

@@ -133,23 +133,14 @@ static void read_cache(struct compiler *compiler)
 
 static enum status start_worker(struct compiler *compiler, struct worker *worker, struct error *err)
 {
-    struct find_traces traces;
-    char major[16];
-    const char *path = compiler->settings.nvrtc.path;
-    snprintf(major, sizeof major, "%d", compiler->settings.nvrtc.major);
-    find_traces("libnvrtc.so", &traces);
-    const char *argv[] = {"cuvet",
-                          "compile",
-                          "--serve",
-                          compiler->settings.version,
-                          compiler->cache.folder.folder,
-                          path ? path : "",
-                          major,
-                          traces.wheels,
-                          traces.mapped,
-                          NULL};
-    return compile_client_start(&worker->client, compiler->tool, (char *const *)argv, compiler->env,
-                                err);
+    const struct compile_server server = {.tool = compiler->tool,
+                                          .version = compiler->settings.version,
+                                          .cache = compiler->cache.folder.folder,
+                                          .library = "libnvrtc.so",
+                                          .path = compiler->settings.nvrtc.path,
+                                          .major = compiler->settings.nvrtc.major,
+                                          .env = compiler->env};
+    return compile_client_start(&worker->client, &server, err);
 }
 
 static unsigned busy_workers(const struct compiler *compiler)

@@ -24,7 +24,7 @@ struct code_job {
 struct ptx_compiler {
     char *tool, **env;
     const char *version;
-    struct ref_cache cache; /* its folder alone */
+    struct ref_cache cache; /* only its folder is used */
     int major;
     pid_t pid;
     void (*done)(void *user);
@@ -89,19 +89,17 @@ unsigned ptx_compiler_results(const struct ptx_compiler *compiler)
 
 static enum status start_server(struct ptx_compiler *compiler, struct error *err)
 {
-    struct find_traces traces;
-    char major[16];
+    const struct compile_server server = {.tool = compiler->tool,
+                                          .version = compiler->version,
+                                          .cache = compiler->cache.folder.folder,
+                                          .library = "libnvJitLink.so",
+                                          .major = compiler->major,
+                                          .env = compiler->env};
     if (compiler->missing)
         return error_set(err, STATUS_NOT_FOUND, "there is no program cuvet that compiles it");
     if (compiler->client.socket >= 0)
         return STATUS_OK;
-    snprintf(major, sizeof major, "%d", compiler->major);
-    find_traces("libnvJitLink.so", &traces);
-    const char *argv[] = {
-        "cuvet", "compile", "--serve",     compiler->version, compiler->cache.folder.folder,
-        "",      major,     traces.wheels, traces.mapped,     NULL};
-    enum status status = compile_client_start(&compiler->client, compiler->tool,
-                                              (char *const *)argv, compiler->env, err);
+    enum status status = compile_client_start(&compiler->client, &server, err);
     return status == STATUS_UNSUPPORTED ? STATUS_NOT_FOUND : status; /* in process 1 */
 }
 
@@ -118,7 +116,7 @@ static enum compile_step wait_for_code(struct ptx_compiler *compiler)
     return step;
 }
 
-/* *again: the process ended, as one does that is killed. */
+/* *again: the process ended without an answer, as one that is killed; another may have one. */
 static enum status compile_in_process(struct ptx_compiler *compiler, const char *text, int arch,
                                       struct ref_image *image, bool *again, struct error *err)
 {
@@ -218,7 +216,8 @@ static void *run_code_thread(void *user)
     return NULL;
 }
 
-/* False: there is no thread. After the end nothing is compiled, and nothing waits for it. */
+/* Takes the job. False: no thread can be started. A job that comes after the stop is dropped, which
+ * is no failure. */
 static bool queue_code_job(struct ptx_compiler *compiler, struct code_job *job)
 {
     pthread_mutex_lock(&compiler->lock);

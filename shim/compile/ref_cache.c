@@ -68,6 +68,20 @@ void ref_cache_set_nvrtc(struct ref_cache *cache, const struct nvrtc_file *file)
 
 /* ---- images ---- */
 
+/* KIND-HASH, of a state that has what is compiled: by a build of the compiler, for an architecture.
+ */
+static void put_image_name(XXH3_state_t *state, const struct ref_cache *cache, const char *kind,
+                           int arch, const struct nvrtc_file *build, char out[CACHE_NAME])
+{
+    hash_cache_text(state, cache->version);
+    XXH3_128bits_update(state, &arch, sizeof arch);
+    XXH3_128bits_update(state, &build->bytes, sizeof build->bytes);
+    XXH3_128bits_update(state, &build->changed_ns, sizeof build->changed_ns);
+    XXH128_hash_t all = XXH3_128bits_digest(state);
+    snprintf(out, CACHE_NAME, "%s-%016llx%016llx", kind, (unsigned long long)all.high64,
+             (unsigned long long)all.low64);
+}
+
 bool ref_cache_name(const struct ref_cache *cache, const struct user_text *text, int arch,
                     char out[CACHE_NAME])
 {
@@ -78,14 +92,8 @@ bool ref_cache_name(const struct ref_cache *cache, const struct user_text *text,
         XXH3_state_t state;
         ref_source_hash(&source, hash);
         XXH3_128bits_reset(&state);
-        hash_cache_text(&state, cache->version);
         XXH3_128bits_update(&state, hash, sizeof hash);
-        XXH3_128bits_update(&state, &arch, sizeof arch);
-        XXH3_128bits_update(&state, &cache->nvrtc.bytes, sizeof cache->nvrtc.bytes);
-        XXH3_128bits_update(&state, &cache->nvrtc.changed_ns, sizeof cache->nvrtc.changed_ns);
-        XXH128_hash_t all = XXH3_128bits_digest(&state);
-        snprintf(out, CACHE_NAME, "ref-%016llx%016llx", (unsigned long long)all.high64,
-                 (unsigned long long)all.low64);
+        put_image_name(&state, cache, "ref", arch, &cache->nvrtc, out);
     }
     ref_source_release(&source);
     return made;
@@ -96,14 +104,8 @@ void ref_cache_ptx_name(const struct ref_cache *cache, const char *text, int arc
 {
     XXH3_state_t state;
     XXH3_128bits_reset(&state);
-    hash_cache_text(&state, cache->version);
     hash_cache_text(&state, text);
-    XXH3_128bits_update(&state, &arch, sizeof arch);
-    XXH3_128bits_update(&state, &build->bytes, sizeof build->bytes);
-    XXH3_128bits_update(&state, &build->changed_ns, sizeof build->changed_ns);
-    XXH128_hash_t all = XXH3_128bits_digest(&state);
-    snprintf(out, CACHE_NAME, "ptx-%016llx%016llx", (unsigned long long)all.high64,
-             (unsigned long long)all.low64);
+    put_image_name(&state, cache, "ptx", arch, build, out);
 }
 
 /* The size of the machine code, the machine code, the PTX. */

@@ -30,6 +30,7 @@ struct side_lifts {
     struct ptx_compiler *compiler;
     atomic_uint requested;
     unsigned forwarded, seen; /* of these, and of the compiler's results, that were acted on */
+    bool warned;              /* of a kernel that could not be loaded */
     CUdeviceptr places;       /* PLACES_BYTES, struct lift_slot in front; 0: none were needed yet */
     struct side_lift lift[SIDE_LIFTS];
 };
@@ -169,18 +170,22 @@ static enum status load_lift(struct side *side, struct side_lift *lift, const ch
     return status;
 }
 
-static void complain_of_lift(const struct side *side, const struct kernel_spec *spec, bool missing,
+/* A context in error refuses every kernel: the first is a warning, the others are information. */
+static void complain_of_lift(struct side *side, const struct kernel_spec *spec, bool missing,
                              const char *why)
 {
+    bool *warned = &side->refs.lifts->warned;
     if (missing)
         log_once(LOG_WARN, "kernels without an entry are not held against their own PTX: %s", why);
     else if (atomic_load(&side->state) != SIDE_GONE)
-        log_line(LOG_WARN, "%s: unchecked: its lifted PTX cannot be loaded on device %d: %s",
-                 spec->label, side->device, why);
+        log_line(*warned ? LOG_INFO : LOG_WARN,
+                 "%s: unchecked: its lifted PTX cannot be loaded on device %d: %s", spec->label,
+                 side->device, why);
+    *warned |= !missing;
 }
 
-/* False: no more can be loaded now. */
-static bool settle_lift(struct side *side, struct side_lift *lift, const struct lift_code *code)
+/* `code` NULL: there is no room for the machine code of one more architecture. */
+static void settle_lift(struct side *side, struct side_lift *lift, const struct lift_code *code)
 {
     const struct kernel_spec *spec = atomic_load(&lift->spec);
     struct error err = {{0}};
@@ -192,22 +197,18 @@ static bool settle_lift(struct side *side, struct side_lift *lift, const struct 
                          : ready ? err.text
                                  : code->why.text);
     atomic_store_explicit(&lift->state, status ? FAILED : READY, memory_order_release);
-    return !ready || !status;
 }
 
-/* One that is wanted: has it compiled, or loads what it was compiled to. False: as settle_lift. */
-static bool step_lift(struct side *side, struct side_lift *lift, int arch)
+/* Has a wanted kernel compiled, or loads its machine code once that is there. */
+static void step_lift(struct side *side, struct side_lift *lift, int arch)
 {
     const struct lift *from = atomic_load(&lift->spec)->lift;
     struct lift_code *code = lift_code(from, arch);
     int none = LIFT_CODE_NONE;
-    if (!code)
-        return settle_lift(side, lift, NULL);
-    if (atomic_compare_exchange_strong(&code->state, &none, LIFT_CODE_QUEUED))
+    if (code && atomic_compare_exchange_strong(&code->state, &none, LIFT_CODE_QUEUED))
         ptx_compiler_request(side->refs.lifts->compiler, from, code);
     else if (none != LIFT_CODE_QUEUED)
-        return settle_lift(side, lift, code);
-    return true;
+        settle_lift(side, lift, code);
 }
 
 void side_lifts_load(struct side *side)
@@ -216,11 +217,9 @@ void side_lifts_load(struct side *side)
     const unsigned requested = atomic_load(&lifts->requested);
     const unsigned results = ptx_compiler_results(lifts->compiler);
     const int arch = side_arch(side);
-    bool goes_on = true;
-    for (unsigned i = 0; i < SIDE_LIFTS && goes_on && atomic_load(&side->state) == SIDE_READY;
-         i++) {
+    for (unsigned i = 0; i < SIDE_LIFTS && atomic_load(&side->state) == SIDE_READY; i++) {
         if (atomic_load(&lifts->lift[i].state) == WANTED)
-            goes_on = step_lift(side, &lifts->lift[i], arch);
+            step_lift(side, &lifts->lift[i], arch);
     }
     __atomic_store_n(&lifts->forwarded, requested, __ATOMIC_RELAXED);
     __atomic_store_n(&lifts->seen, results, __ATOMIC_RELAXED);
