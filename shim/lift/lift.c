@@ -1,5 +1,6 @@
 #include "lift/lift.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include "lift/lift_abi.h"
@@ -204,14 +205,18 @@ static const char *find_parts(struct lift *lift)
     return all;
 }
 
+/* A kernel with products works long for few bytes: of it a check covers PRODUCT_BLOCKS. */
+enum { PRODUCT_BLOCKS = 16 };
+
 static void find_windows(struct lift *lift, uint64_t window)
 {
     const char *all = find_parts(lift);
-    if (!all)
+    if (!all && !lift->products)
         return;
     add_let(lift, "windows",
-            arena_format(&lift->arena, "max(1, min(grid.x, (%s) / %llu))", all,
-                         (unsigned long long)window));
+            arena_format(&lift->arena, "max(1, min(grid.x, max((%s) / %llu, grid.x / %d)))",
+                         all ? all : "0", (unsigned long long)window,
+                         lift->products ? PRODUCT_BLOCKS : INT_MAX));
     add_let(lift, "first_block", "window * grid.x / windows");
     add_let(lift, "last_block", "(window + 1) * grid.x / windows - 1");
 }

@@ -6,6 +6,7 @@
  * it, unless a guard bounds it. Parameters count as not negative. What is too large costs bytes of
  * a snapshot; what is too small makes the lifted kernel refuse an access. NULL is "unknown".
  */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,9 @@ struct bound {
     unsigned before; /* what is written from here on does not count yet; 0: everything does */
 };
 
-static const char *most(struct bound *b, const struct ptx_operand *operand);
+typedef const struct lift_sum *sum;
+
+static sum most(struct bound *b, const struct ptx_operand *operand);
 
 static const char *keep_extent(const char *text)
 {
@@ -34,33 +37,56 @@ static const char *keep_extent(const char *text)
     return text && strlen(text) <= LONG && most_nested <= NESTED ? text : NULL;
 }
 
-static const char *format_binary(struct bound *b, const char *format, const char *x, const char *y)
+static sum number(struct bound *b, int64_t value)
 {
-    return x && y ? keep_extent(arena_format(&b->lift->arena, format, x, y)) : NULL;
+    return lift_sum_number(b->lift, value);
 }
 
-static const char *bound_sum(struct bound *b, const char *x, const char *y)
+static sum add(struct bound *b, sum x, sum y)
 {
-    if (x && strcmp(x, "0") == 0)
-        return y;
-    if (y && strcmp(y, "0") == 0)
+    return lift_sum_add(b->lift, x, y);
+}
+
+static sum multiply(struct bound *b, sum x, sum y)
+{
+    return lift_sum_multiply(b->lift, x, y);
+}
+
+/* A name for an expression over two sums. */
+static sum name_binary(struct bound *b, const char *format, sum x, sum y)
+{
+    const char *one = lift_sum_text(b->lift, x), *other = lift_sum_text(b->lift, y);
+    return one && other
+               ? lift_sum_name(b->lift,
+                               keep_extent(arena_format(&b->lift->arena, format, one, other)))
+               : NULL;
+}
+
+static sum smaller(struct bound *b, sum x, sum y)
+{
+    if (!x || !y)
+        return NULL;
+    return lift_sum_at_most(x, y)   ? x
+           : lift_sum_at_most(y, x) ? y
+                                    : name_binary(b, "min(%s, %s)", x, y);
+}
+
+static sum larger(struct bound *b, sum x, sum y)
+{
+    if (!x || !y)
+        return NULL;
+    return lift_sum_at_most(x, y)   ? y
+           : lift_sum_at_most(y, x) ? x
+                                    : name_binary(b, "max(%s, %s)", x, y);
+}
+
+static sum quotient(struct bound *b, sum x, int64_t by)
+{
+    int64_t value;
+    if (by == 1)
         return x;
-    return format_binary(b, "(%s + %s)", x, y);
-}
-
-static const char *bound_product(struct bound *b, const char *x, const char *y)
-{
-    if (x && strcmp(x, "1") == 0)
-        return y;
-    if (y && strcmp(y, "1") == 0)
-        return x;
-    return format_binary(b, "(%s * %s)", x, y);
-}
-
-static const char *number(struct bound *b, int64_t value)
-{
-    return value < 0 ? arena_format(&b->lift->arena, "(0 - %lld)", (long long)-value)
-                     : arena_format(&b->lift->arena, "%lld", (long long)value);
+    return lift_sum_is_number(x, &value) ? number(b, value / by)
+                                         : name_binary(b, "((%s) / %s)", x, number(b, by));
 }
 
 static bool extent_constant(const struct ptx_operand *o, int64_t *out)
@@ -71,35 +97,28 @@ static bool extent_constant(const struct ptx_operand *o, int64_t *out)
 }
 
 /* %tid.x and the like: the largest that a launch can have. */
-static const char *special(struct bound *b, const char *name)
+static sum special(struct bound *b, const char *name)
 {
     static const struct {
         const char *name, *most;
-    } rows[] = {{"%ctaid.x", "(grid.x - 1)"},
-                {"%ctaid.y", "(grid.y - 1)"},
-                {"%ctaid.z", "(grid.z - 1)"},
-                {"%nctaid.x", "grid.x"},
-                {"%nctaid.y", "grid.y"},
-                {"%nctaid.z", "grid.z"},
-                {"%tid.x", "(block.x - 1)"},
-                {"%tid.y", "(block.y - 1)"},
-                {"%tid.z", "(block.z - 1)"},
-                {"%ntid.x", "block.x"},
-                {"%ntid.y", "block.y"},
-                {"%ntid.z", "block.z"},
-                {"%laneid", "31"},
-                {"%warpid", "31"}};
+        int more;
+    } rows[] = {{"%ctaid.x", "grid.x", -1}, {"%ctaid.y", "grid.y", -1}, {"%ctaid.z", "grid.z", -1},
+                {"%nctaid.x", "grid.x", 0}, {"%nctaid.y", "grid.y", 0}, {"%nctaid.z", "grid.z", 0},
+                {"%tid.x", "block.x", -1},  {"%tid.y", "block.y", -1},  {"%tid.z", "block.z", -1},
+                {"%ntid.x", "block.x", 0},  {"%ntid.y", "block.y", 0},  {"%ntid.z", "block.z", 0}};
     if (!b->whole && strcmp(name, "%ctaid.x") == 0)
-        return "last_block";
+        return lift_sum_name(b->lift, "last_block");
+    if (strcmp(name, "%laneid") == 0 || strcmp(name, "%warpid") == 0)
+        return number(b, 31);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (strcmp(rows[i].name, name) == 0)
-            return rows[i].most;
+            return add(b, lift_sum_name(b->lift, rows[i].most), number(b, rows[i].more));
     }
     return NULL;
 }
 
 /* ld.param of an integer; the pointer itself is where offsets begin. */
-static const char *bound_parameter(struct bound *b, const struct ptx_instruction *ins, unsigned reg)
+static sum bound_parameter(struct bound *b, const struct ptx_instruction *ins, unsigned reg)
 {
     const struct ptx_operand *memory = &ins->operands[1];
     const struct ptx_operand *at = memory->count ? &memory->items[0] : NULL;
@@ -109,16 +128,16 @@ static const char *bound_parameter(struct bound *b, const struct ptx_instruction
     uint64_t roots = b->lift->reg[reg].roots;
     for (unsigned i = 0; i < b->lift->views; i++) {
         if (roots >> b->lift->view[i].param & 1)
-            return "0";
+            return number(b, 0);
     }
     unsigned bits = ptx_type_bits(ins->types[0]);
     if (at->variable->vector > 1 || bits != at->variable->bytes * 8)
         return NULL;
-    return arena_format(&b->lift->arena, "p%u", at->variable->index);
+    return lift_sum_name(b->lift, arena_format(&b->lift->arena, "p%u", at->variable->index));
 }
 
 /* bfe.u32 d, a, position, length. */
-static const char *extracted(struct bound *b, const struct ptx_instruction *ins)
+static sum extracted(struct bound *b, const struct ptx_instruction *ins)
 {
     int64_t length;
     bool plain = ins->types[0] == PTX_U32 || ins->types[0] == PTX_U64;
@@ -127,30 +146,41 @@ static const char *extracted(struct bound *b, const struct ptx_instruction *ins)
     return number(b, ((int64_t)1 << length) - 1);
 }
 
+/* A shift that leaves the sign alone gives 0. */
+static bool leaves_sign(const struct ptx_instruction *ins, int64_t by)
+{
+    const enum ptx_type type = ins->types[0];
+    return ins->opcode[2] == 'r' && (type == PTX_S16 || type == PTX_S32 || type == PTX_S64) &&
+           by == (int64_t)ptx_type_bits(type) - 1;
+}
+
 /* Shifts and products by constants; of other shifts nothing is known. */
-static const char *bound_shifted(struct bound *b, const struct ptx_instruction *ins)
+static sum bound_shifted(struct bound *b, const struct ptx_instruction *ins)
 {
     const struct ptx_operand *o = ins->operands;
     int64_t by;
-    if (!extent_constant(&o[2], &by) || by < 0 || by > 40)
+    if (!extent_constant(&o[2], &by) || by < 0)
         return NULL;
-    const char *factor = number(b, (int64_t)1 << by);
-    const char *base = most(b, &o[1]);
-    return ins->opcode[2] == 'l' ? bound_product(b, base, factor)
-                                 : format_binary(b, "(%s / %s)", base, factor);
+    if (leaves_sign(ins, by))
+        return number(b, 0);
+    if (by > 40)
+        return NULL;
+    sum base = most(b, &o[1]);
+    return ins->opcode[2] == 'l' ? multiply(b, base, number(b, (int64_t)1 << by))
+                                 : quotient(b, base, (int64_t)1 << by);
 }
 
 /* Of (x & mask): below both. What the grid bounds may be far below, as in the place of a block. */
-static const char *masked_by(struct bound *b, const struct ptx_operand *x, int64_t mask)
+static sum masked_by(struct bound *b, const struct ptx_operand *x, int64_t mask)
 {
-    const char *below = mask > LITTLE ? most(b, x) : NULL;
-    bool placed = below && (strstr(below, "grid.") || strstr(below, "_block"));
-    const char *both =
-        placed ? format_binary(b, "min(%s, %s)", below, number(b, mask)) : number(b, mask);
+    sum below = mask > LITTLE ? most(b, x) : NULL;
+    const char *text = lift_sum_text(b->lift, below);
+    bool placed = text && (strstr(text, "grid.") || strstr(text, "_block"));
+    sum both = placed ? smaller(b, below, number(b, mask)) : NULL;
     return both ? both : number(b, mask);
 }
 
-static const char *masked(struct bound *b, const struct ptx_instruction *ins)
+static sum masked(struct bound *b, const struct ptx_instruction *ins)
 {
     int64_t mask;
     for (unsigned i = 1; i < 3; i++) {
@@ -166,7 +196,7 @@ static const char *masked(struct bound *b, const struct ptx_instruction *ins)
 
 /* The upper half of a product: a division by a constant. Of one of 64 bits the factor's own upper
  * half counts, rounded up. */
-static const char *bound_upper(struct bound *b, const struct ptx_instruction *ins)
+static sum bound_upper(struct bound *b, const struct ptx_instruction *ins)
 {
     const enum ptx_type type = ins->types[0];
     const unsigned bits = ptx_type_bits(type);
@@ -176,38 +206,49 @@ static const char *bound_upper(struct bound *b, const struct ptx_instruction *in
     const uint64_t sign = (uint64_t)1 << (bits - 1);
     uint64_t plain = (uint64_t)factor & (sign | (sign - 1));
     if ((type == PTX_S16 || type == PTX_S32 || type == PTX_S64) && (plain & sign))
-        return "0";
+        return number(b, 0);
     if (bits == 64)
         plain = (plain >> 32) + 1;
-    return format_binary(b, bits == 16 ? "(%s * %s / 65536)" : "(%s * %s / 4294967296)",
-                         most(b, &ins->operands[1]), number(b, (int64_t)plain));
+    return quotient(b, multiply(b, most(b, &ins->operands[1]), number(b, (int64_t)plain)),
+                    bits == 16 ? 65536 : 4294967296);
 }
 
-static const char *bound_multiplied(struct bound *b, const struct ptx_instruction *ins)
+static sum bound_multiplied(struct bound *b, const struct ptx_instruction *ins)
 {
     const struct ptx_operand *o = ins->operands;
     int64_t factor;
     if (ptx_has_modifier(ins, "hi"))
         return bound_upper(b, ins);
-    const char *base = most(b, &o[1]);
     if (extent_constant(&o[2], &factor) && factor < 0)
-        return "0";
-    return bound_product(b, base, most(b, &o[2]));
+        return number(b, 0);
+    return multiply(b, most(b, &o[1]), most(b, &o[2]));
 }
 
-static const char *divided(struct bound *b, const struct ptx_instruction *ins)
+static sum divided(struct bound *b, const struct ptx_instruction *ins)
 {
     int64_t by;
     const struct ptx_operand *o = ins->operands;
-    bool rest = ins->opcode[0] == 'r';
-    if (rest)
-        return format_binary(b, "(%s - %s)", most(b, &o[2]), "1");
-    if (extent_constant(&o[2], &by) && by > 0)
-        return format_binary(b, "(%s / %s)", most(b, &o[1]), number(b, by));
-    return most(b, &o[1]);
+    if (ins->opcode[0] == 'r')
+        return add(b, most(b, &o[2]), number(b, -1));
+    return extent_constant(&o[2], &by) && by > 0 ? quotient(b, most(b, &o[1]), by) : most(b, &o[1]);
 }
 
-static const char *bound_defined(struct bound *b, const struct ptx_instruction *ins, unsigned reg)
+/* What selp takes where its predicate holds, or does not: the predicate may bound it. */
+static sum most_selected(struct bound *b, const struct ptx_instruction *ins, bool holds)
+{
+    struct lift_limit limit[2 * LIFT_LIMITS];
+    struct bound inner = *b;
+    if (ins->operands[3].kind != PTX_REGISTER)
+        return NULL;
+    unsigned count = lift_limits_if(b->lift, ins->operands[3].reg, holds, limit);
+    for (unsigned i = 0; i < b->limits && count < 2 * LIFT_LIMITS; i++)
+        limit[count++] = b->limit[i];
+    inner.limit = limit;
+    inner.limits = count;
+    return most(&inner, &ins->operands[holds ? 1 : 2]);
+}
+
+static sum bound_defined(struct bound *b, const struct ptx_instruction *ins, unsigned reg)
 {
     const struct ptx_operand *o = ins->operands;
     const char *op = ins->opcode;
@@ -218,13 +259,13 @@ static const char *bound_defined(struct bound *b, const struct ptx_instruction *
     if (strcmp(op, "mov") == 0 || strcmp(op, "cvt") == 0 || strcmp(op, "cvta") == 0)
         return o[0].kind == PTX_REGISTER ? most(b, &o[1]) : NULL;
     if (strcmp(op, "add") == 0 || strcmp(op, "or") == 0 || strcmp(op, "xor") == 0)
-        return bound_sum(b, most(b, &o[1]), most(b, &o[2]));
+        return add(b, most(b, &o[1]), most(b, &o[2]));
     if (strcmp(op, "sub") == 0)
         return most(b, &o[1]);
     if (strcmp(op, "mul") == 0)
         return bound_multiplied(b, ins);
     if (strcmp(op, "mad") == 0 && !ptx_has_modifier(ins, "hi"))
-        return bound_sum(b, bound_multiplied(b, ins), most(b, &o[3]));
+        return add(b, bound_multiplied(b, ins), most(b, &o[3]));
     if (strcmp(op, "and") == 0)
         return masked(b, ins);
     if (strcmp(op, "shl") == 0 || strcmp(op, "shr") == 0)
@@ -233,69 +274,84 @@ static const char *bound_defined(struct bound *b, const struct ptx_instruction *
         return extracted(b, ins);
     if (strcmp(op, "div") == 0 || strcmp(op, "rem") == 0)
         return divided(b, ins);
-    if (strcmp(op, "min") == 0 || strcmp(op, "max") == 0)
-        return format_binary(b, op[1] == 'i' ? "min(%s, %s)" : "max(%s, %s)", most(b, &o[1]),
-                             most(b, &o[2]));
+    if (strcmp(op, "min") == 0)
+        return smaller(b, most(b, &o[1]), most(b, &o[2]));
+    if (strcmp(op, "max") == 0)
+        return larger(b, most(b, &o[1]), most(b, &o[2]));
     if (strcmp(op, "selp") == 0)
-        return format_binary(b, "max(%s, %s)", most(b, &o[1]), most(b, &o[2]));
+        return larger(b, most_selected(b, ins, true), most_selected(b, ins, false));
     return NULL;
 }
 
 /* The largest of what instructions write to the register, an increment aside; NULL: unknown. */
-static const char *most_written(struct bound *b, unsigned reg, unsigned before, unsigned increment)
+static sum most_written(struct bound *b, unsigned reg, unsigned before, unsigned increment)
 {
-    const char *all = NULL;
+    sum all = NULL;
     for (unsigned i = 0; i < before; i++) {
         const struct ptx_instruction *ins = &b->lift->kernel->instructions[i];
         if (i == increment || !lift_writes(ins, reg))
             continue;
-        const char *one = bound_defined(b, ins, reg);
-        if (!one)
+        sum one = bound_defined(b, ins, reg);
+        all = all ? larger(b, all, one) : one;
+        if (!all)
             return NULL;
-        all = all && strcmp(all, one) != 0 ? format_binary(b, "max(%s, %s)", all, one) : one;
     }
-    return keep_extent(all);
+    return all;
 }
 
-/* What a loop counts up: the start, and as many steps as the loop takes at most. */
-static const char *most_counted(struct bound *b, unsigned reg)
+/* Turns of a loop at most; NULL: unknown. */
+static sum most_turns(struct bound *b, const struct lift_loop *loop)
 {
-    struct lift_loop loop;
     int64_t value;
-    unsigned outer = b->before;
-    if (!lift_find_loop(b->lift, reg, &loop))
-        return NULL;
-    bool known = (extent_constant(loop.limit_step, &value) && value > 0) ||
-                 loop.limit_step->kind == PTX_SPECIAL;
-    if (loop.limit_step->kind == PTX_REGISTER) {
-        int def = b->lift->reg[loop.limit_step->reg].def;
+    bool known = (extent_constant(loop->limit_step, &value) && value > 0) ||
+                 loop->limit_step->kind == PTX_SPECIAL;
+    if (loop->limit_step->kind == PTX_REGISTER) {
+        int def = b->lift->reg[loop->limit_step->reg].def;
         const struct ptx_instruction *all = b->lift->kernel->instructions;
         known = def >= 0 && strcmp(all[def].opcode, "mov") == 0 &&
                 all[def].operands[1].kind == PTX_SPECIAL;
     }
+    sum limit = known ? most(b, loop->limit) : NULL,
+        step = known ? most(b, loop->limit_step) : NULL;
+    if (!limit || !step)
+        return NULL;
+    return add(b,
+               lift_sum_is_number(step, &value) && value > 0
+                   ? quotient(b, limit, value)
+                   : name_binary(b, "((%s) / (%s))", limit, step),
+               number(b, 1));
+}
+
+/* What a loop counts up: the start, and as many steps as the loop takes at most. */
+static sum most_counted(struct bound *b, unsigned reg)
+{
+    struct lift_loop loop;
+    unsigned outer = b->before;
+    if (!lift_find_loop(b->lift, reg, &loop))
+        return NULL;
     b->before = loop.head;
-    const char *start = most_written(b, reg, loop.head, loop.increment);
+    sum start = most_written(b, reg, loop.head, loop.increment);
     b->before = outer;
-    const char *trips =
-        known ? format_binary(b, "(%s / %s + 1)", most(b, loop.limit), most(b, loop.limit_step))
-              : NULL;
-    return bound_sum(b, start, bound_product(b, most(b, loop.step), trips));
+    return start ? add(b, start, multiply(b, most(b, loop.step), most_turns(b, &loop))) : NULL;
 }
 
 /* Of a register that several instructions write. */
-static const char *most_of_several(struct bound *b, unsigned reg)
+static sum most_of_several(struct bound *b, unsigned reg)
 {
+    const struct ptx_operand *step;
     if (b->deep >= DEEP / 2)
         return NULL;
     b->deep += DEEP / 8;
-    const char *text = b->before ? most_written(b, reg, b->before, b->before) : NULL;
-    if (!text)
-        text = most_counted(b, reg);
+    sum found = b->before ? most_written(b, reg, b->before, b->before) : NULL;
+    if (!found)
+        found = most_counted(b, reg);
+    if (!found && lift_find_increment(b->lift, reg, &step) == -1)
+        found = most_written(b, reg, b->lift->kernel->instruction_count, UINT_MAX);
     b->deep -= DEEP / 8;
-    return keep_extent(text);
+    return found;
 }
 
-static const char *most_defined(struct bound *b, unsigned reg)
+static sum most_defined(struct bound *b, unsigned reg)
 {
     int def = b->lift->reg[reg].def;
     if (def == -2)
@@ -303,37 +359,36 @@ static const char *most_defined(struct bound *b, unsigned reg)
     if (def < 0 || b->deep >= DEEP)
         return NULL;
     b->deep++;
-    const char *text = bound_defined(b, &b->lift->kernel->instructions[def], reg);
+    sum found = bound_defined(b, &b->lift->kernel->instructions[def], reg);
     b->deep--;
-    return keep_extent(text);
+    return found;
 }
 
 /* Of a window of blocks what they reach may be less than what a guard allows. */
-static const char *lower_extent(struct bound *b, const char *below, unsigned reg)
+static sum lower_extent(struct bound *b, sum below, unsigned reg)
 {
-    const char *reached = b->whole ? NULL : most_defined(b, reg);
-    if (!reached || !strstr(reached, "last_block"))
-        return below;
-    const char *both = format_binary(b, "min(%s, %s)", below, reached);
+    sum reached = b->whole ? NULL : most_defined(b, reg);
+    const char *text = lift_sum_text(b->lift, reached);
+    sum both = text && strstr(text, "last_block") ? smaller(b, below, reached) : NULL;
     return both ? both : below;
 }
 
-static const char *most_register(struct bound *b, unsigned reg)
+static sum most_register(struct bound *b, unsigned reg)
 {
     for (unsigned i = 0; i < b->limits; i++) {
         if (b->limit[i].reg != reg)
             continue;
         struct bound free = {.lift = b->lift, .deep = b->deep, .whole = b->whole};
-        const char *below = most(&free, b->limit[i].below);
-        if (below && !b->limit[i].equal)
-            below = format_binary(b, "(%s - %s)", below, "1");
+        sum below = most(&free, b->limit[i].below);
+        if (!b->limit[i].equal)
+            below = add(b, below, number(b, -1));
         if (below)
             return lower_extent(b, below, reg);
     }
     return most_defined(b, reg);
 }
 
-static const char *most(struct bound *b, const struct ptx_operand *operand)
+static sum most(struct bound *b, const struct ptx_operand *operand)
 {
     int64_t value;
     if (extent_constant(operand, &value))
@@ -345,9 +400,13 @@ static const char *most(struct bound *b, const struct ptx_operand *operand)
 
 /* ---- an array ---- */
 
-/* Bytes from the array's start to the end of what the access reaches. It lies at a multiple of its
- * own size, and so does the array. */
-static const char *access_reach(struct lift *lift, unsigned at, bool whole)
+/* The offset of an access's first byte, at the most. */
+struct reach {
+    sum offset;
+    int64_t bytes; /* the access lies at a multiple of its own size, and so does the array */
+};
+
+static struct reach find_reach(struct lift *lift, unsigned at, bool whole)
 {
     const struct ptx_instruction *ins = &lift->kernel->instructions[at];
     bool store = lift->step[at].class_ == CLASS_STORE, copy = lift->step[at].class_ == CLASS_ASYNC;
@@ -355,33 +414,38 @@ static const char *access_reach(struct lift *lift, unsigned at, bool whole)
     struct lift_limit limit[LIFT_LIMITS];
     struct bound b = {.lift = lift, .limit = limit, .whole = whole};
     b.limits = lift_limits(lift, at, limit);
-    int64_t bytes = 0;
+    int64_t bytes = (int64_t)(ptx_type_bits(ins->types[0]) / 8 * ins->vector);
     if (copy && !extent_constant(&ins->operands[2], &bytes))
-        return NULL;
-    if (!copy)
-        bytes = (int64_t)(ptx_type_bits(ins->types[0]) / 8 * ins->vector);
-    const char *offset = bound_sum(&b, most(&b, &memory->items[0]), number(&b, memory->offset));
-    if (!offset || !bytes)
-        return NULL;
-    return keep_extent(arena_format(&lift->arena, "(%s / %lld + 1) * %lld", offset,
-                                    (long long)bytes, (long long)bytes));
+        bytes = 0;
+    return (struct reach){add(&b, most(&b, &memory->items[0]), number(&b, memory->offset)), bytes};
+}
+
+/* Where one of both holds for the other, as between the turns of a loop that was unrolled, it is
+ * that; else what covers both. */
+static bool join_reach(struct lift *lift, struct reach *all, const struct reach *one)
+{
+    if (!one->offset || !one->bytes)
+        return false;
+    if (!all->offset)
+        all->offset = one->offset;
+    all->bytes = one->bytes > all->bytes ? one->bytes : all->bytes;
+    if (!lift_sum_at_most(one->offset, all->offset))
+        all->offset = lift_sum_cover(lift, all->offset, one->offset);
+    return all->offset != NULL;
 }
 
 const char *lift_extent(struct lift *lift, unsigned array, bool whole)
 {
-    const char *all = NULL;
+    struct reach all = {NULL, 0};
     for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
         if (lift->step[i].array != (int)array)
             continue;
-        const char *one = access_reach(lift, i, whole);
-        if (!one)
-            return NULL;
-        if (!all)
-            all = one;
-        else if (!strstr(all, one))
-            all = keep_extent(arena_format(&lift->arena, "max(%s, %s)", all, one));
-        if (!all)
+        struct reach one = find_reach(lift, i, whole);
+        if (!join_reach(lift, &all, &one))
             return NULL;
     }
-    return all;
+    const char *offset = lift_sum_text(lift, all.offset);
+    return offset ? keep_extent(arena_format(&lift->arena, "((%s) / %lld + 1) * %lld", offset,
+                                             (long long)all.bytes, (long long)all.bytes))
+                  : NULL;
 }

@@ -141,6 +141,35 @@ enum lift_refusal lift_find_arrays(struct lift *lift, struct error *err);
 /* Places and loops that depend on what was in memory. */
 enum lift_refusal lift_find_loaded(struct lift *lift, struct error *err);
 
+/* A sum of products of names, see lift_sum.c. Immutable; NULL, as an argument or a result, is one
+ * that is unknown. */
+enum { LIFT_TERMS = 12, LIFT_NAMES = 4, LIFT_SUM_LONG = 400 };
+struct lift_term {
+    const char *name[LIFT_NAMES];
+    unsigned names;
+    int64_t times;
+};
+struct lift_sum {
+    int64_t constant;
+    unsigned count;
+    struct lift_term term[LIFT_TERMS];
+};
+const struct lift_sum *lift_sum_number(struct lift *lift, int64_t value);
+/* `name`, in parentheses where it is an expression, has no negative value. */
+const struct lift_sum *lift_sum_name(struct lift *lift, const char *name);
+bool lift_sum_is_number(const struct lift_sum *sum, int64_t *out);
+const struct lift_sum *lift_sum_add(struct lift *lift, const struct lift_sum *a,
+                                    const struct lift_sum *b);
+const struct lift_sum *lift_sum_multiply(struct lift *lift, const struct lift_sum *a,
+                                         const struct lift_sum *b);
+/* Whether a is no larger than b, whatever the names stand for; false: this is not known. */
+bool lift_sum_at_most(const struct lift_sum *a, const struct lift_sum *b);
+/* A sum that neither is larger than. */
+const struct lift_sum *lift_sum_cover(struct lift *lift, const struct lift_sum *a,
+                                      const struct lift_sum *b);
+/* As an expression without outer parentheses; NULL: it is too long. */
+const char *lift_sum_text(struct lift *lift, const struct lift_sum *sum);
+
 /* The largest offset that global accesses of an array reach, in bytes: by all blocks, or by those
  * up to `last_block`. */
 const char *lift_extent(struct lift *lift, unsigned array, bool whole);
@@ -152,8 +181,10 @@ struct lift_limit {
     const struct ptx_operand *below; /* reg < below, or <= */
     bool equal;
 };
-enum { LIFT_LIMITS = 16 };
+enum { LIFT_LIMITS = 48 };
 unsigned lift_limits(const struct lift *lift, unsigned at, struct lift_limit *out);
+/* Where a predicate is true, or false. */
+unsigned lift_limits_if(const struct lift *lift, unsigned reg, bool holds, struct lift_limit *out);
 
 /* A register that a loop counts up by `step`, while another is below `limit`, by `limit_step`. */
 struct lift_loop {

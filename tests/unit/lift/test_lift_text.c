@@ -183,32 +183,64 @@ static void extents_follow_guards(void **state)
     static const struct {
         const char *body, *extent; /* of the array that is written */
     } rows[] = {
-        {"st.global.f32 [%d5], %f2;\n", "((((block.x - 1) * 4) / 4 + 1) * 4) / 4"},
+        {"st.global.f32 [%d5], %f2;\n", "(((block.x * 4 - 4) / 4 + 1) * 4) / 4"},
         {"setp.lt.s32 %p1, %r2, %r1;\n@%p1 st.global.f32 [%d5+4], %f2;\n",
-         "(((((p2 - 1) * 4) + 4) / 4 + 1) * 4) / 4"},
+         "(((p2 * 4) / 4 + 1) * 4) / 4"},
         {"setp.ge.u32 %p1, %r2, %r1;\n@%p1 bra DONE;\nst.global.f32 [%d5], %f2;\nDONE:\n",
-         "((((p2 - 1) * 4) / 4 + 1) * 4) / 4"},
+         "(((p2 * 4 - 4) / 4 + 1) * 4) / 4"},
         {"mov.u32 %r4, 0;\nAGAIN:\nadd.s32 %r5, %r4, %r2;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
          "st.global.f32 [%d6], %f2;\nadd.s32 %r4, %r4, 64;\nsetp.lt.s32 %p1, %r4, %r1;\n"
          "@%p1 bra AGAIN;\n",
-         "(((((64 * (p2 / 64 + 1)) + (block.x - 1)) * 4) / 4 + 1) * 4) / 4"},
+         "(((((p2) / 64) * 256 + block.x * 4 + 252) / 4 + 1) * 4) / 4"},
         {"mov.u32 %r4, %ctaid.y;\nand.b32 %r5, %r4, 65534;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
          "st.global.f32 [%d6], %f2;\n",
-         "(((min((grid.y - 1), 65534) * 4) / 4 + 1) * 4) / 4"},
+         "(((min(grid.y - 1, 65534) * 4) / 4 + 1) * 4) / 4"},
+        /* A loop that ends where both differ no more, in either order. */
+        {"mov.u32 %r4, 0;\nAGAIN:\nadd.s32 %r5, %r4, %r2;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
+         "st.global.f32 [%d6], %f2;\nadd.s32 %r4, %r4, 64;\nsetp.ne.s32 %p1, %r1, %r4;\n"
+         "@%p1 bra AGAIN;\n",
+         "(((((p2) / 64) * 256 + block.x * 4 + 252) / 4 + 1) * 4) / 4"},
+        {"mov.u32 %r4, 0;\nAGAIN:\nadd.s32 %r5, %r4, %r2;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
+         "st.global.f32 [%d6], %f2;\nadd.s32 %r4, %r4, 64;\nsetp.gt.s32 %p1, %r1, %r4;\n"
+         "@%p1 bra AGAIN;\n",
+         "(((((p2) / 64) * 256 + block.x * 4 + 252) / 4 + 1) * 4) / 4"},
+        /* What bounds a sum bounds its parts. */
+        {"add.s32 %r5, %r2, 32;\nsetp.lt.s32 %p1, %r5, %r1;\n@%p1 st.global.f32 [%d5], %f2;\n",
+         "(((p2 * 4 - 4) / 4 + 1) * 4) / 4"},
+        {"add.s32 %r5, %r2, -32;\nsetp.lt.s32 %p1, %r5, %r1;\n@%p1 st.global.f32 [%d5], %f2;\n",
+         "(((block.x * 4 - 4) / 4 + 1) * 4) / 4"},
+        {"sub.s32 %r4, %r1, %r3;\nsetp.lt.s32 %p1, %r2, %r4;\n@%p1 st.global.f32 [%d5], %f2;\n",
+         "(((p2 * 4 - 4) / 4 + 1) * 4) / 4"},
+        /* What is selected is bounded by the predicate. */
+        {"setp.lt.s32 %p1, %r2, %r1;\nselp.b32 %r5, %r2, 0, %p1;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
+         "st.global.f32 [%d6+4], %f2;\n",
+         "(((max(p2 - 1, 0) * 4 + 4) / 4 + 1) * 4) / 4"},
+        {"setp.lt.s32 %p1, %r2, %r1;\nselp.b32 %r5, 0, %r2, %p1;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
+         "st.global.f32 [%d6], %f2;\n",
+         "(((max(0, block.x - 1) * 4) / 4 + 1) * 4) / 4"},
+        /* One bound for both accesses. */
+        {"mad.wide.u32 %d6, %r1, 4, %d2;\nst.global.f32 [%d6+8], %f2;\nst.global.f32 [%d5+16], "
+         "%f2;\n",
+         "(((p2 * 4 + block.x * 4 + 12) / 4 + 1) * 4) / 4"},
+        /* (x + sign bits) / 4, as a compiler divides a signed number. */
+        {"shr.s32 %r4, %r1, 31;\nshr.u32 %r5, %r4, 30;\nadd.s32 %r6, %r1, %r5;\nshr.s32 %r7, %r6, "
+         "2;\n"
+         "mad.wide.u32 %d6, %r7, 4, %d2;\nst.global.f32 [%d6], %f2;\n",
+         "(((((p2) / 4) * 4) / 4 + 1) * 4) / 4"},
         {"and.b32 %r5, %r2, 31;\nmad.wide.u32 %d6, %r5, 4, %d2;\nst.global.f32 [%d6], %f2;\n",
-         "(((31 * 4) / 4 + 1) * 4) / 4"},
+         "(((124) / 4 + 1) * 4) / 4"},
         {"mul.hi.u32 %r5, %r2, -1431655765;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
          "st.global.f32 [%d6], %f2;\n",
-         "(((((block.x - 1) * 2863311531 / 4294967296) * 4) / 4 + 1) * 4) / 4"},
+         "(((((block.x * 2863311531 - 2863311531) / 4294967296) * 4) / 4 + 1) * 4) / 4"},
         {"mul.hi.s32 %r5, %r2, -1431655765;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
          "st.global.f32 [%d6], %f2;\n",
-         "(((0 * 4) / 4 + 1) * 4) / 4"},
+         "(((0) / 4 + 1) * 4) / 4"},
         {"cvt.u64.u32 %d7, %r2;\nmul.hi.u64 %d8, %d7, 2951479051793528259;\nshl.b64 %d0, %d8, 2;\n"
          "add.s64 %d6, %d2, %d0;\nst.global.f32 [%d6], %f2;\n",
-         "(((((block.x - 1) * 687194768 / 4294967296) * 4) / 4 + 1) * 4) / 4"},
+         "(((((block.x * 687194768 - 687194768) / 4294967296) * 4) / 4 + 1) * 4) / 4"},
         {"cvt.u16.u32 %h1, %r2;\nmul.hi.u16 %h2, %h1, -21845;\ncvt.u32.u16 %r5, %h2;\n"
          "mad.wide.u32 %d6, %r5, 4, %d2;\nst.global.f32 [%d6], %f2;\n",
-         "(((((block.x - 1) * 43691 / 65536) * 4) / 4 + 1) * 4) / 4"},
+         "(((((block.x * 43691 - 43691) / 65536) * 4) / 4 + 1) * 4) / 4"},
         {"cvt.rn.f32.s32 %f3, %r2;\nmul.f32 %f4, %f3, %f3;\ncvt.rzi.s32.f32 %r5, %f4;\n"
          "mad.wide.u32 %d6, %r5, 4, %d2;\nst.global.f32 [%d6], %f2;\n",
          NULL},
@@ -242,8 +274,8 @@ static void windows_follow_blocks(void **state)
              "st.global.f32 [%d7], %f2;\n" TAIL;
     static const char *const expected[][2] = {
         {"first1", "((first_block * p2) * 4)) / 16 * 16 / 4"},
-        {"bytes1", "(grid.x - 1) * p2) * 4)"},
-        {"windows", "max(1, min(grid.x, (bytes1) / 65536))"},
+        {"bytes1", "((block.x * 4 + grid.x * p2 * 4 - p2 * 4 - 4) / 4 + 1) * 4"},
+        {"windows", "max(1, min(grid.x, max((bytes1) / 65536, grid.x / 2147483647)))"},
         {"first_block", "window * grid.x / windows"},
         {"last_block", "(window + 1) * grid.x / windows - 1"}};
     struct error err = {{0}};
