@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
@@ -98,6 +99,10 @@ static bool stop_reaping(void)
            prctl(PR_SET_CHILD_SUBREAPER, 0) == 0;
 }
 
+/* Of two that are started at once the second would take the first's pause for the program's
+ * choice, and its helper would become a child of the program. */
+static pthread_mutex_t subreaper_lock = PTHREAD_MUTEX_INITIALIZER;
+
 static int start_helper(struct order *order)
 {
     char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
@@ -111,6 +116,7 @@ static int start_helper(struct order *order)
     /* A handler of the host must not run in the child, which has them too. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_mutex_lock(&subreaper_lock);
     reaps = stop_reaping();
     /* Without an exit signal in the flags only the wait below finds this child. */
     child = clone(in_between, stack + STACK_BYTES, CLONE_VM | CLONE_VFORK, order);
@@ -120,6 +126,7 @@ static int start_helper(struct order *order)
         ;
     if (reaps)
         prctl(PR_SET_CHILD_SUBREAPER, 1);
+    pthread_mutex_unlock(&subreaper_lock);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     munmap(stack, STACK_BYTES);
     return order->failure;
