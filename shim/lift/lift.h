@@ -119,6 +119,8 @@ enum lift_code_state { LIFT_CODE_NONE, LIFT_CODE_QUEUED, LIFT_CODE_READY, LIFT_C
 struct lift_code {
     atomic_int arch;  /* 90: 9.0; 0: of none yet */
     atomic_int state; /* enum lift_code_state */
+    /* Launches to be checked that found it not compiled yet: the queue's order. Relaxed. */
+    atomic_uint missed;
     char *image;      /* machine code, the lift's */
     bool missing;     /* FAILED: nothing can be compiled in this process */
     struct error why; /* FAILED */

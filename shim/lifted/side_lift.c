@@ -17,7 +17,8 @@ enum state { NONE, WANTED, READY, FAILED };
 
 struct side_lift {
     _Atomic(const struct kernel_spec *) spec;
-    _Atomic(int) state; /* enum state */
+    _Atomic(int) state;               /* enum state */
+    _Atomic(struct lift_code *) code; /* what it waits for or has; NULL: not known yet */
     struct side_reference reference;
     int shared; /* dynamic, that the kernel may have */
 };
@@ -54,6 +55,13 @@ static struct side_lift *side_lift_of(struct side *side, const struct kernel_spe
     return atomic_compare_exchange_strong(&lift->spec, &none, spec) || none == spec ? lift : NULL;
 }
 
+static void count_missed(struct side_lift *lift)
+{
+    struct lift_code *code = atomic_load_explicit(&lift->code, memory_order_acquire);
+    if (code)
+        atomic_fetch_add_explicit(&code->missed, 1, memory_order_relaxed);
+}
+
 enum skip side_lift_request(struct side *side, const struct kernel_spec *spec, bool *wake)
 {
     struct side_lift *lift = side_lift_of(side, spec);
@@ -66,6 +74,8 @@ enum skip side_lift_request(struct side *side, const struct kernel_spec *spec, b
         atomic_fetch_add(&side->refs.lifts->requested, 1);
         *wake = true;
     }
+    if (state == WANTED)
+        count_missed(lift);
     return state == READY ? SKIP_NONE : SKIP_NOT_COMPILED;
 }
 
@@ -205,6 +215,7 @@ static void step_lift(struct side *side, struct side_lift *lift, int arch)
     const struct lift *from = atomic_load(&lift->spec)->lift;
     struct lift_code *code = lift_code(from, arch);
     int none = LIFT_CODE_NONE;
+    atomic_store_explicit(&lift->code, code, memory_order_release);
     if (code && atomic_compare_exchange_strong(&code->state, &none, LIFT_CODE_QUEUED))
         ptx_compiler_request(side->refs.lifts->compiler, from, code);
     else if (none != LIFT_CODE_QUEUED)
