@@ -22,10 +22,6 @@
 #include "report/summary_parts.h"
 #include "value/hardware_text.h"
 
-/* Elements that their bound cannot judge are worth a note from this share on: a few are there
- * wherever sums cancel. From a tenth on the launch itself is inconclusive. */
-static const double NOTE_WIDE = 0.01;
-
 enum { NUMBER_TEXT = 32, PLACE_TEXT = 128, DIMS_TEXT = 160, LABEL_WIDTH = 44 };
 
 struct element {
@@ -64,9 +60,7 @@ struct summary {
     uint32_t findings; /* kept */
     uint64_t more_findings;
     struct finding finding[SUMMARY_FINDINGS];
-    uint32_t notes;
-    uint64_t more_notes;
-    char *note[SUMMARY_NOTES];
+    struct summary_notes notes;
 };
 
 struct summary *summary_create(void)
@@ -87,8 +81,7 @@ void summary_destroy(struct summary *summary)
         free(summary->finding[i].bundle);
         free(summary->finding[i].range);
     }
-    for (uint32_t i = 0; i < summary->notes; i++)
-        free(summary->note[i]);
+    summary_notes_release(&summary->notes);
     free(summary);
 }
 
@@ -192,13 +185,20 @@ void summary_note(struct summary *summary, const char *format, ...)
     va_start(args, format);
     vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
-    printable_text(sentence);
     pthread_mutex_lock(&summary->lock);
-    if (summary->notes < SUMMARY_NOTES && (summary->note[summary->notes] = strdup(sentence)))
-        summary->notes++;
-    else
-        summary->more_notes++;
+    summary_notes_add(&summary->notes, NULL, NULL, sentence);
     pthread_mutex_unlock(&summary->lock);
+}
+
+bool summary_kernel_note(struct summary *summary, const char *name, const char *reason,
+                         const char *sentence)
+{
+    if (!summary)
+        return true;
+    pthread_mutex_lock(&summary->lock);
+    bool first = summary_notes_add(&summary->notes, name, reason, sentence);
+    pthread_mutex_unlock(&summary->lock);
+    return first;
 }
 
 static const char *plural(uint64_t count)
@@ -335,95 +335,6 @@ static void put_launch_errors(struct textbuf *out, struct counters *counters)
     }
     if (others > 0)
         textbuf_printf(out, "%s    %9" PRIu64 "  of further kernels or errors\n", title, others);
-}
-
-static const char *put_kernel_notes(struct textbuf *out, const char *title,
-                                    const struct counters_kernel *kernel)
-{
-    const char *label = PRINTABLE(place_kernel(kernel->spec));
-
-    if (kernel->subsets > 0) {
-        textbuf_printf(out,
-                       "%s    %s: %" PRIu64 " of %" PRIu64 " checks had a subset of the launch, "
-                       "%.3g %% of its items on average (CUVET_SUBSET)\n",
-                       title, label, kernel->subsets, counters_checked(&kernel->buckets),
-                       100 * kernel->subset_share);
-        title = "";
-    }
-    if (kernel->projections > 0) {
-        textbuf_printf(out,
-                       "%s    %s: %" PRIu64 " of %" PRIu64 " checks projected the whole product "
-                       "(CUVET_FREIVALDS)\n",
-                       title, label, kernel->projections, counters_checked(&kernel->buckets));
-        title = "";
-    }
-    if (kernel->rows_left > 0) {
-        textbuf_printf(out,
-                       "%s    %s: in %" PRIu64 " of its projections %" PRIu64 " row%s could not be "
-                       "judged: inputs or outputs are Inf, NaN\n      or so large that a right "
-                       "kernel may overflow.\n",
-                       title, label, kernel->left_launches, kernel->rows_left,
-                       plural(kernel->rows_left));
-        title = "";
-    }
-    if (kernel->spread_launches > 0) {
-        textbuf_printf(out,
-                       "%s    %s matches, but in %" PRIu64 " launch%s the mean square of its "
-                       "errors is R = %.3g times that of one correct rounding:\n      does it "
-                       "round intermediate results to a narrow type?\n",
-                       title, label, kernel->spread_launches,
-                       kernel->spread_launches == 1 ? "" : "es", kernel->note_square);
-        title = "";
-    }
-    if (kernel->lean_launches > 0) {
-        textbuf_printf(out,
-                       "%s    %s matches, but in %" PRIu64 " launch%s its errors lean one way, "
-                       "%+.3g ulp on average:\n      does it truncate, or lose a small term?\n",
-                       title, label, kernel->lean_launches, kernel->lean_launches == 1 ? "" : "es",
-                       kernel->note_mean);
-        title = "";
-    }
-    if (kernel->spec->shipped && kernel->violations > 0 &&
-        kernel->buckets.verdict[VERDICT_MATCH] > 0) {
-        textbuf_printf(out,
-                       "%s    %s: %" PRIu64 " of its launches match, %" PRIu64
-                       " do not. The cause may "
-                       "be an input that another stream still writes\n      while the kernel runs: "
-                       "such findings are gone under CUVET_SYNC=1.\n",
-                       title, label, kernel->buckets.verdict[VERDICT_MATCH],
-                       kernel->buckets.verdict[VERDICT_MISMATCH]);
-        title = "";
-    }
-    if ((double)kernel->wide > NOTE_WIDE * (double)kernel->elements) {
-        textbuf_printf(out,
-                       "%s    %s: of %" PRIu64 " of its %" PRIu64 " elements the bound is too wide "
-                       "for a verdict.\n",
-                       title, label, kernel->wide, kernel->elements);
-        title = "";
-    }
-    return title;
-}
-
-/* Under the lock. */
-static void put_summary_notes(struct textbuf *out, const struct summary *summary,
-                              const struct counters_kernel *kernels, uint32_t count,
-                              const struct summary_facts *facts)
-{
-    const char *title = "\n  Notes (these are no findings):\n";
-
-    for (uint32_t i = 0; i < count; i++)
-        title = put_kernel_notes(out, title, &kernels[i]);
-    for (uint32_t i = 0; summary && i < summary->notes; i++) {
-        textbuf_printf(out, "%s    %s\n", title, summary->note[i]);
-        title = "";
-    }
-    if (summary && summary->more_notes > 0) {
-        textbuf_printf(out, "%s    ... and %" PRIu64 " more\n", title, summary->more_notes);
-        title = "";
-    }
-    if (facts->lost_lines > 0)
-        textbuf_printf(out, "%s    %" PRIu64 " line%s of the journal could not be written.\n",
-                       title, facts->lost_lines, plural(facts->lost_lines));
 }
 
 static void put_summary_element(struct textbuf *out, const char *which,
@@ -563,7 +474,7 @@ void summary_text(struct summary *summary, struct counters *counters,
     put_skips(out, &totals);
     summary_put_unregistered(out, &totals, facts);
     put_launch_errors(out, counters);
-    put_summary_notes(out, summary, kernels, count, facts);
+    summary_put_notes(out, summary ? &summary->notes : NULL, kernels, count, facts);
     if (facts->unmet && registered_launches(&totals) > 0)
         textbuf_printf(out, "\n  Entries that named no kernel that ran: %s\n", facts->unmet);
     if (facts->contracts)

@@ -2,9 +2,9 @@
  * summary.h - the text at exit: what was launched, what was checked, what was found.
  *
  * Collects the first SUMMARY_FINDINGS findings, SUMMARY_PER_KERNEL of a kernel at most, and
- * SUMMARY_NOTES sentences while the program runs; everything else comes from the counters. Threads:
- * any, one mutex; nothing here blocks longer than a write to standard error. NULL is allowed and
- * does nothing.
+ * sentences while the program runs, of which SUMMARY_NOTES are shown; everything else comes from
+ * the counters. Threads: any, one mutex; nothing here blocks longer than a write to standard error.
+ * NULL is allowed and does nothing.
  */
 #ifndef REPORT_SUMMARY_H
 #define REPORT_SUMMARY_H
@@ -46,6 +46,7 @@ struct summary_facts {
         double launches, time; /* of kernels without an entry; share of the time on the GPU */
     } origin[ORIGINS];
     const char *unmet;     /* entries that named no kernel, as a list, or NULL */
+    const char *precision; /* kernels held against their own PTX, the first note, or NULL */
     const char *contracts; /* a line for each contract of the registry, or NULL */
     const char *lint;      /* lines of CUVET_LINT, or NULL */
     bool calls;            /* entries name library calls */
@@ -63,6 +64,10 @@ void summary_stands_alone(struct summary *summary, const struct parity_report *f
 /* A sentence for the reader at exit, such as a kernel whose signature does not fit. */
 void summary_note(struct summary *summary, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* The same of a kernel, as an autotuner has dozens of one name: of one name and reason the first
+ * sentence is kept, with the number of kernels. True: this is the first. */
+bool summary_kernel_note(struct summary *summary, const char *name, const char *reason,
+                         const char *sentence);
 
 /* The text; and the text to standard error, in one write. */
 void summary_text(struct summary *summary, struct counters *counters,

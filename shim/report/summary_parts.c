@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "report/place.h"
 #include "text/printable.h"
@@ -139,18 +140,21 @@ static void put_hook(struct textbuf *out, const struct counters_totals *totals, 
                        cupti ? ", and CUPTI its own part to call it" : "");
 }
 
-/* The kernels whose checks have cost most, with their shares of `all`. */
-static void put_dearest(struct textbuf *out, const struct counters_kernel *kernels, uint32_t count,
-                        uint64_t all)
+typedef uint64_t (*measure_fn)(const struct counters_kernel *kernel);
+
+enum { MOST_SHOWN = 3 };
+
+/* The kernels that have most of what is measured, the first first; NULL: there are fewer. */
+static void find_most(const struct counters_kernel *most[MOST_SHOWN],
+                      const struct counters_kernel *kernels, uint32_t count, measure_fn measure)
 {
-    enum { SHOWN = 3, NAME_WIDTH = 100 };
-    const struct counters_kernel *most[SHOWN] = {NULL};
-
+    for (int j = 0; j < MOST_SHOWN; j++)
+        most[j] = NULL;
     for (uint32_t i = 0; i < count; i++) {
-        const struct counters_kernel *next = &kernels[i];
+        const struct counters_kernel *next = measure(&kernels[i]) ? &kernels[i] : NULL;
 
-        for (int j = 0; j < SHOWN && next; j++) {
-            if (!most[j] || next->spent_ns > most[j]->spent_ns) {
+        for (int j = 0; j < MOST_SHOWN && next; j++) {
+            if (!most[j] || measure(next) > measure(most[j])) {
                 const struct counters_kernel *less = most[j];
 
                 most[j] = next;
@@ -158,7 +162,22 @@ static void put_dearest(struct textbuf *out, const struct counters_kernel *kerne
             }
         }
     }
-    for (int j = 0; j < SHOWN && most[j] && most[j]->spent_ns > 0; j++) {
+}
+
+static uint64_t spent_of(const struct counters_kernel *kernel)
+{
+    return kernel->spent_ns;
+}
+
+/* The kernels whose checks have cost most, with their shares of `all`. */
+static void put_dearest(struct textbuf *out, const struct counters_kernel *kernels, uint32_t count,
+                        uint64_t all)
+{
+    enum { NAME_WIDTH = 100 };
+    const struct counters_kernel *most[MOST_SHOWN];
+
+    find_most(most, kernels, count, spent_of);
+    for (int j = 0; j < MOST_SHOWN && most[j]; j++) {
         const char *name = place_kernel(most[j]->spec);
         char shown[NAME_WIDTH];
 
@@ -191,6 +210,193 @@ void summary_put_cost(struct textbuf *out, const struct counters_totals *totals,
         launches ? 100.0 * (double)counters_checked(&totals->buckets) / (double)launches : 0);
     put_dearest(out, kernels, count, all);
     put_hook(out, totals, percent, cupti);
+}
+
+/* ---- notes ---- */
+
+/* Elements that their bound cannot judge are worth a note from this share on: a few are there
+ * wherever sums cancel. From a tenth on the launch itself is inconclusive. */
+static const double NOTE_WIDE = 0.01;
+
+static bool is_note_of(const struct summary_note *note, const char *name, const char *reason)
+{
+    return note->name && name && !strcmp(note->name, name) && !strcmp(note->reason, reason);
+}
+
+static void release_note(struct summary_note *note)
+{
+    free(note->text);
+    free(note->name);
+    free(note->reason);
+}
+
+/* False: no memory. */
+static bool fill_note(struct summary_note *note, const char *name, const char *reason,
+                      const char *text)
+{
+    *note = (struct summary_note){.text = strdup(text), .kernels = 1};
+    if (name) {
+        note->name = strdup(name);
+        note->reason = strdup(reason);
+    }
+    if (note->text && (!name || (note->name && note->reason))) {
+        printable_text(note->text);
+        return true;
+    }
+    release_note(note);
+    return false;
+}
+
+bool summary_notes_add(struct summary_notes *notes, const char *name, const char *reason,
+                       const char *text)
+{
+    for (uint32_t i = 0; i < notes->count; i++) {
+        if (is_note_of(&notes->note[i], name, reason)) {
+            notes->note[i].kernels++;
+            return false;
+        }
+    }
+    if (notes->count < SUMMARY_NOTES_KEPT &&
+        fill_note(&notes->note[notes->count], name, reason, text))
+        notes->count++;
+    else
+        notes->more++;
+    return true;
+}
+
+void summary_notes_release(struct summary_notes *notes)
+{
+    for (uint32_t i = 0; i < notes->count; i++)
+        release_note(&notes->note[i]);
+    notes->count = 0;
+}
+
+static const char *put_kernel_notes(struct textbuf *out, const char *title,
+                                    const struct counters_kernel *kernel)
+{
+    const char *label = PRINTABLE(place_kernel(kernel->spec));
+
+    if (kernel->projections > 0) {
+        textbuf_printf(out,
+                       "%s    %s: %" PRIu64 " of %" PRIu64 " checks projected the whole product "
+                       "(CUVET_FREIVALDS)\n",
+                       title, label, kernel->projections, counters_checked(&kernel->buckets));
+        title = "";
+    }
+    if (kernel->rows_left > 0) {
+        textbuf_printf(out,
+                       "%s    %s: in %" PRIu64 " of its projections %" PRIu64 " row%s could not be "
+                       "judged: inputs or outputs are Inf, NaN\n      or so large that a right "
+                       "kernel may overflow.\n",
+                       title, label, kernel->left_launches, kernel->rows_left,
+                       kernel->rows_left == 1 ? "" : "s");
+        title = "";
+    }
+    if (kernel->spread_launches > 0) {
+        textbuf_printf(out,
+                       "%s    %s matches, but in %" PRIu64 " launch%s the mean square of its "
+                       "errors is R = %.3g times that of one correct rounding:\n      does it "
+                       "round intermediate results to a narrow type?\n",
+                       title, label, kernel->spread_launches,
+                       kernel->spread_launches == 1 ? "" : "es", kernel->note_square);
+        title = "";
+    }
+    if (kernel->lean_launches > 0) {
+        textbuf_printf(out,
+                       "%s    %s matches, but in %" PRIu64 " launch%s its errors lean one way, "
+                       "%+.3g ulp on average:\n      does it truncate, or lose a small term?\n",
+                       title, label, kernel->lean_launches, kernel->lean_launches == 1 ? "" : "es",
+                       kernel->note_mean);
+        title = "";
+    }
+    if (kernel->spec->shipped && kernel->violations > 0 &&
+        kernel->buckets.verdict[VERDICT_MATCH] > 0) {
+        textbuf_printf(out,
+                       "%s    %s: %" PRIu64 " of its launches match, %" PRIu64
+                       " do not. The cause may "
+                       "be an input that another stream still writes\n      while the kernel runs: "
+                       "such findings are gone under CUVET_SYNC=1.\n",
+                       title, label, kernel->buckets.verdict[VERDICT_MATCH],
+                       kernel->buckets.verdict[VERDICT_MISMATCH]);
+        title = "";
+    }
+    if ((double)kernel->wide > NOTE_WIDE * (double)kernel->elements) {
+        textbuf_printf(out,
+                       "%s    %s: of %" PRIu64 " of its %" PRIu64 " elements the bound is too wide "
+                       "for a verdict.\n",
+                       title, label, kernel->wide, kernel->elements);
+        title = "";
+    }
+    return title;
+}
+
+static uint64_t subsets_of(const struct counters_kernel *kernel)
+{
+    return kernel->subsets;
+}
+
+/* Most programs have many such kernels, so those with most such checks stand for all. */
+static const char *put_subset_notes(struct textbuf *out, const char *title,
+                                    const struct counters_kernel *kernels, uint32_t count)
+{
+    const struct counters_kernel *most[MOST_SHOWN];
+    uint32_t others = 0, shown = 0;
+
+    find_most(most, kernels, count, subsets_of);
+    for (; shown < MOST_SHOWN && most[shown]; shown++) {
+        textbuf_printf(out,
+                       "%s    %s: %" PRIu64 " of %" PRIu64 " checks had a subset of the launch, "
+                       "%.3g %% of its items on average (CUVET_SUBSET)\n",
+                       title, PRINTABLE(place_kernel(most[shown]->spec)), most[shown]->subsets,
+                       counters_checked(&most[shown]->buckets), 100 * most[shown]->subset_share);
+        title = "";
+    }
+    for (uint32_t i = 0; i < count; i++)
+        others += kernels[i].subsets > 0;
+    if (others > shown)
+        textbuf_printf(out, "    %u more kernel%s had checks of a subset\n", others - shown,
+                       others - shown == 1 ? "" : "s");
+    return title;
+}
+
+static const char *put_kept_notes(struct textbuf *out, const char *title,
+                                  const struct summary_notes *notes)
+{
+    uint32_t shown = notes->count < SUMMARY_NOTES ? notes->count : SUMMARY_NOTES;
+    uint64_t more = notes->more + notes->count - shown;
+
+    for (uint32_t i = 0; i < shown; i++) {
+        textbuf_printf(out, "%s    %s", title, notes->note[i].text);
+        if (notes->note[i].kernels > 1)
+            textbuf_printf(out, " (one of %u kernels of that name)", notes->note[i].kernels);
+        textbuf_printf(out, "\n");
+        title = "";
+    }
+    if (more > 0) {
+        textbuf_printf(out, "%s    ... and %" PRIu64 " more\n", title, more);
+        title = "";
+    }
+    return title;
+}
+
+void summary_put_notes(struct textbuf *out, const struct summary_notes *notes,
+                       const struct counters_kernel *kernels, uint32_t count,
+                       const struct summary_facts *facts)
+{
+    const char *title = "\n  Notes (these are no findings):\n";
+
+    if (facts->precision) {
+        textbuf_printf(out, "%s    %s\n", title, PRINTABLE(facts->precision));
+        title = "";
+    }
+    for (uint32_t i = 0; i < count; i++)
+        title = put_kernel_notes(out, title, &kernels[i]);
+    if (notes)
+        title = put_kept_notes(out, title, notes);
+    title = put_subset_notes(out, title, kernels, count);
+    if (facts->lost_lines > 0)
+        textbuf_printf(out, "%s    %" PRIu64 " line%s of the journal could not be written.\n",
+                       title, facts->lost_lines, facts->lost_lines == 1 ? "" : "s");
 }
 
 /* ---- rows of one label ---- */

@@ -1,4 +1,5 @@
-/* summary_parts.h - sentences of the summary: errors of earlier launches, time on the GPU, cost. */
+/* summary_parts.h - sentences of the summary: errors of earlier launches, time on the GPU, cost,
+ * notes. */
 #ifndef REPORT_SUMMARY_PARTS_H
 #define REPORT_SUMMARY_PARTS_H
 
@@ -20,6 +21,25 @@ void summary_put_time(struct textbuf *out, const struct gpu_shares *gpu);
 /* What checking has cost, with the dearest of the `count` kernels; nothing where it was nothing. */
 void summary_put_cost(struct textbuf *out, const struct counters_totals *totals,
                       const struct counters_kernel *kernels, uint32_t count, bool cupti);
+/* Sentences that were noted while the program ran, SUMMARY_NOTES of which are shown. */
+enum { SUMMARY_NOTES_KEPT = 256 };
+struct summary_notes {
+    uint32_t count;
+    uint64_t more; /* that are not kept */
+    struct summary_note {
+        char *text, *name, *reason; /* owned; name and reason NULL: of no kernel */
+        uint32_t kernels;           /* of that name that have the reason */
+    } note[SUMMARY_NOTES_KEPT];
+};
+/* False: a kernel of the name has that reason already, and this one is counted with it. `name`
+ * NULL: of no kernel, never counted together. Zeroed at first; the caller's lock. */
+bool summary_notes_add(struct summary_notes *notes, const char *name, const char *reason,
+                       const char *text);
+void summary_notes_release(struct summary_notes *notes);
+/* Notes, and those that the counters of kernels give. */
+void summary_put_notes(struct textbuf *out, const struct summary_notes *notes,
+                       const struct counters_kernel *kernels, uint32_t count,
+                       const struct summary_facts *facts);
 /* Kernels without an entry. */
 void summary_put_unregistered(struct textbuf *out, const struct counters_totals *totals,
                               const struct summary_facts *facts);

@@ -152,13 +152,9 @@ static void on_warned(void *user, const char *symbol, enum skip skip, const char
 {
     struct session *s = user;
     struct uninterrupted kept;
-    char why[64] = "";
-    if (skip)
-        snprintf(why, sizeof(why), ": unchecked (%s)", skip_text(skip));
     uninterrupted_begin(&kept);
-    log_line(skip ? LOG_WARN : LOG_INFO, "%s%s: %s", symbol, why, sentence);
-    journal_warning(s->journal, "%s%s: %s", symbol, why, sentence);
-    summary_note(s->summary, "%s%s: %s", symbol, why, sentence);
+    session_warned(&(struct session_reports){s->counters, s->journal, s->summary}, symbol, skip,
+                   sentence);
     uninterrupted_end(&kept);
 }
 
@@ -187,10 +183,8 @@ static void on_kernel_seen(void *user, const struct known_kernel *kernel, const 
         journal_kernel(s->journal, kernel->spec);
         return;
     }
-    struct error named = {{0}};
-    error_set(&named, STATUS_INVALID, "%s: unchecked: %s", kernel->symbol, sentence);
-    summary_note(s->summary, "%s", named.text);
-    report_line(s, named.text);
+    session_unfit(&(struct session_reports){s->counters, s->journal, s->summary}, kernel->symbol,
+                  sentence);
 }
 
 static void on_steered(void *user, const char *what)
@@ -425,7 +419,6 @@ static void end_reports(struct session *s)
     session_lint_end(s->lint, 0);
     lifts_stop(s->lifts, STOP_WAIT_MS);
     report_plugin_end(s);
-    session_summary_lifts(s->summary, s->lifts);
     uint64_t dropped = tracing_end(&s->tracing, STOP_WAIT_MS);
     if (dropped > 0)
         summary_note(s->summary, "the trace lacks %llu launches, for which its rings had no room",
@@ -434,9 +427,12 @@ static void end_reports(struct session *s)
     timing_stop(s->pipeline.timing, STOP_WAIT_MS);
     recorder_finish(s->pipeline.recorder);
     session_gpu_time(s->counters, s->pipeline.kernels, s->pipeline.timing);
-    struct textbuf unmet, contracts, lint;
+    struct textbuf unmet, contracts, lint, precision;
     textbuf_init(&contracts);
     textbuf_init(&lint);
+    textbuf_init(&precision);
+    if (s->lifts)
+        lifts_print(s->lifts, &precision);
     session_lint_text(s->lint, &lint);
     session_contracts_end(&(struct session_reports){s->counters, s->journal, s->summary},
                           s->registry, s->contracts, &contracts);
@@ -447,6 +443,7 @@ static void end_reports(struct session *s)
                                   .journal = journal_kept_path(s->journal),
                                   .lost_lines = journal_lost(s->journal),
                                   .unmet = unmet.length ? unmet.data : NULL,
+                                  .precision = precision.length ? precision.data : NULL,
                                   .contracts = contracts.length ? contracts.data : NULL,
                                   .lint = lint.length ? lint.data : NULL,
                                   .calls = registry_has_calls(s->registry),
@@ -456,6 +453,7 @@ static void end_reports(struct session *s)
     textbuf_release(&unmet);
     textbuf_release(&contracts);
     textbuf_release(&lint);
+    textbuf_release(&precision);
     on_mismatch_end_program(s->on_mismatch);
     atomic_store(&s->complete, true);
 }

@@ -1,9 +1,37 @@
 #include "session/session_reports.h"
 
+#include <stdio.h>
 #include "base/arena.h"
 #include "names/symbol.h"
 #include "report/summary_parts.h"
 #include "system/log.h"
+
+/* `why`: what stands between name and sentence. */
+static void report_kernel(const struct session_reports *reports, enum log_level level,
+                          const char *symbol, const char *why, const char *reason,
+                          const char *sentence)
+{
+    char text[1024];
+    snprintf(text, sizeof text, "%s%s: %s", symbol, why, sentence);
+    if (summary_kernel_note(reports->summary, symbol, reason, text))
+        log_line(level, "%s%s: %s", symbol, why, sentence);
+    journal_warning(reports->journal, "%s%s: %s", symbol, why, sentence);
+}
+
+void session_warned(const struct session_reports *reports, const char *symbol, enum skip skip,
+                    const char *sentence)
+{
+    char why[64] = "";
+    if (skip)
+        snprintf(why, sizeof why, ": unchecked (%s)", skip_text(skip));
+    report_kernel(reports, skip ? LOG_WARN : LOG_INFO, symbol, why,
+                  skip ? skip_text(skip) : sentence, sentence);
+}
+
+void session_unfit(const struct session_reports *reports, const char *symbol, const char *sentence)
+{
+    report_kernel(reports, LOG_WARN, symbol, ": unchecked", sentence, sentence);
+}
 
 void session_launch_failed(const struct session_reports *reports, const struct launch *launch,
                            const char *error_name)

@@ -7,12 +7,20 @@
 #include "report/journal.h"
 #include "report/summary.h"
 #include "value/launch.h"
+#include "value/skip.h"
 
 struct session_reports {
     struct counters *counters;
     struct journal *journal;
     struct summary *summary;
 };
+
+/* A message on a kernel (sink.h, `warned`). The journal has each; standard error and the summary
+ * have one for all kernels of one name and reason. */
+void session_warned(const struct session_reports *reports, const char *symbol, enum skip skip,
+                    const char *sentence);
+/* The same of a kernel that the registry names and that no entry fits. */
+void session_unfit(const struct session_reports *reports, const char *symbol, const char *sentence);
 
 /* The driver, or a library, refused a launch. Once for each kernel and error. */
 void session_launch_failed(const struct session_reports *reports, const struct launch *launch,

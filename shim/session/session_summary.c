@@ -219,17 +219,6 @@ void session_summary_print(struct summary *summary, struct counters *counters,
     arena_release(&arena);
 }
 
-void session_summary_lifts(struct summary *summary, struct lifts *lifts)
-{
-    struct textbuf text;
-    textbuf_init(&text);
-    if (lifts)
-        lifts_print(lifts, &text);
-    if (text.length && !text.failed)
-        summary_note(summary, "%s", text.data);
-    textbuf_release(&text);
-}
-
 void session_end_compiler(struct compiler *compiler, struct summary *summary, int wait_ms)
 {
     if (!compiler)

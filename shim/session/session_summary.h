@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include "compile/compiler.h"
 #include "gate/kernels.h"
-#include "lifts/lifts.h"
 #include "report/summary.h"
 #include "timing/timing.h"
 
@@ -18,10 +17,6 @@ void session_gpu_time(struct counters *counters, struct kernels *kernels,
  * the GPU, or were launched most often where nothing was timed, by their demangled names. */
 void session_summary_print(struct summary *summary, struct counters *counters,
                            struct summary_facts *facts, size_t most);
-
-/* Notes how many kernels were held against their own PTX, and why others were not. NULL: nothing.
- */
-void session_summary_lifts(struct summary *summary, struct lifts *lifts);
 
 /* Stops the compiler (NULL: there is none), and notes what it did not come to. */
 void session_end_compiler(struct compiler *compiler, struct summary *summary, int wait_ms);

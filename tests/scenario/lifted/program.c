@@ -1,9 +1,9 @@
 /*
  * program.c - runs a kernel that Triton made and that no entry names: `program FATBIN PTX KERNEL
- * [graph | file | full | again | shared]`, as the node of a CUDA graph, loaded by its path, with so
- * much shared memory that shadows find no room in it, with another module unloaded half way, or
- * with both results in one place. It is launched many times, since its own PTX takes a while to
- * become its reference.
+ * [graph | file | full | again | shared | several]`, as the node of a CUDA graph, loaded by its
+ * path, with so much shared memory that shadows find no room in it, with another module unloaded
+ * half way, with both results in one place, or as several images in turn, as an autotuner makes
+ * them. It is launched many times, since its own PTX takes a while to become its reference.
  */
 #include "common/program.h"
 
@@ -12,7 +12,15 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LAUNCHES = 24, PAUSE_US = 30000, ROWS = 4, COLS = 1536, POINTS = 30000, MOST = 16 };
+enum {
+    LAUNCHES = 24,
+    PAUSE_US = 30000,
+    ROWS = 4,
+    COLS = 1536,
+    POINTS = 30000,
+    MOST = 16,
+    IMAGES = 3
+};
 
 static CUdeviceptr array[3];
 static void *params[MOST];
@@ -126,12 +134,24 @@ static char *read_text(const char *path)
 {
     FILE *file = fopen(path, "rb");
     char *text = calloc(1, 1 << 20);
-    if (!file || !text || !fread(text, 1, (1 << 20) - 1, file)) {
+    if (!file || !text || !fread(text, 1, (1 << 20) - 16, file)) {
         fprintf(stderr, "%s cannot be read\n", path);
         exit(3);
     }
     fclose(file);
     return text;
+}
+
+/* Other images of the text, by a comment behind it. */
+static void load_images(char *text, CUfunction image[IMAGES])
+{
+    size_t length = strlen(text);
+    for (int i = 1; i < IMAGES; i++) {
+        CUmodule other;
+        snprintf(text + length, 16, "// %d\n", i);
+        CHECK(cuModuleLoadData(&other, text));
+        CHECK(cuModuleGetFunction(&image[i], other, word(1)));
+    }
 }
 
 static void start_kernel(CUfunction function, CUstream stream)
@@ -177,6 +197,10 @@ int main(int argc, char **argv)
         add_up();
     if (!strcmp(word(2), "full"))
         shared_bytes = 48 << 10;
+    CUfunction image[IMAGES] = {function};
+    int images = strcmp(word(2), "several") ? 1 : IMAGES;
+    if (images > 1)
+        load_images(text, image);
     CUgraphExec exec = strcmp(word(2), "graph") ? NULL : capture(function);
     for (int i = 0; i < LAUNCHES; i++) {
         if (!strcmp(word(2), "again") && i == LAUNCHES / 2) {
@@ -187,7 +211,7 @@ int main(int argc, char **argv)
         if (exec)
             CHECK(cuGraphLaunch(exec, NULL));
         else
-            start_kernel(function, NULL);
+            start_kernel(image[i % images], NULL);
         CHECK(cuCtxSynchronize());
         usleep(PAUSE_US);
     }

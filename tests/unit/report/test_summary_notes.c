@@ -1,4 +1,5 @@
 /* Notes of the summary, and how it explains its findings. */
+#include "report/summary_parts.h"
 #include "tests/unit/report/summary_fixture.h"
 
 /* n matching elements with that mean square (in units of correct rounding's) and mean error. */
@@ -136,6 +137,118 @@ static void notes_and_findings_are_bounded(void **state)
     assert_has(f, "    1 line of the journal could not be written.\n");
 }
 
+/* As an autotuner's variants of a kernel, whose arrays may differ. */
+static void kernels_of_one_name_share_a_note(void **state)
+{
+    static const struct {
+        const char *name, *reason, *text;
+        bool first;
+    } cases[] = {{"tuned", "too large", "tuned: unchecked (too large): 9 bytes", true},
+                 {"tuned", "too large", "tuned: unchecked (too large): 8 bytes", false},
+                 {"tuned", "extent", "tuned: unchecked (extent): 'p0'", true},
+                 {"other", "too large", "other: unchecked (too large): 9 bytes", true},
+                 {"tuned", "too large", "tuned: unchecked (too large): 9 bytes", false}};
+    struct fixture *f = *state;
+
+    judge(f);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(
+            summary_kernel_note(f->summary, cases[i].name, cases[i].reason, cases[i].text),
+            cases[i].first);
+    assert_has(f, "    tuned: unchecked (too large): 9 bytes (one of 3 kernels of that name)\n"
+                  "    tuned: unchecked (extent): 'p0'\n"
+                  "    other: unchecked (too large): 9 bytes\n");
+    assert_lacks(f, "8 bytes");
+    assert_lacks(f, " more\n");
+}
+
+static void sentences_of_no_kernel_stand_each_by_itself(void **state)
+{
+    struct fixture *f = *state;
+
+    judge(f);
+    summary_note(f->summary, "a sentence");
+    summary_note(f->summary, "a sentence");
+    assert_has(f, "    a sentence\n    a sentence\n");
+}
+
+/* Beyond those that are kept each is counted, and none is lost. */
+static void kernels_beyond_those_kept_are_counted(void **state)
+{
+    struct fixture *f = *state;
+    char name[16];
+
+    judge(f);
+    for (int i = 0; i < SUMMARY_NOTES_KEPT + 5; i++) {
+        snprintf(name, sizeof name, "k%d", i);
+        assert_true(summary_kernel_note(f->summary, name, "extent", name));
+    }
+    assert_false(summary_kernel_note(f->summary, "k100", "extent", "k100"));
+    assert_has(f, "    k9\n    ... and 251 more\n");
+}
+
+static void precision_is_the_first_note_and_is_never_cut(void **state)
+{
+    struct fixture *f = *state;
+
+    judge_noise(f, 100000, 12.5, 0.125);
+    for (int i = 0; i < 2 * SUMMARY_NOTES; i++)
+        summary_note(f->summary, "note %d.", i);
+    assert_lacks(f, "precision:");
+    f->facts.precision = "precision: 64 kernels were held against their own PTX";
+    assert_has(f, "Notes (these are no findings):\n"
+                  "    precision: 64 kernels were held against their own PTX\n"
+                  "    double matches, but");
+    assert_has(f, "    ... and 10 more\n");
+}
+
+/* Checks of a subset, of kernels of which the third and the last have most. */
+static void judge_subsets(struct fixture *f, uint32_t kernels)
+{
+    static struct kernel_spec spec[8];
+    static char labels[8][8];
+
+    f->check.binding.subset.dim = "rows";
+    f->check.binding.subset.judged = 1;
+    f->check.binding.subset.total = 4;
+    for (uint32_t i = 0; i < kernels; i++) {
+        snprintf(labels[i], sizeof labels[i], "part%u", i);
+        spec[i] = f->check.spec;
+        spec[i].number = i;
+        spec[i].label = labels[i];
+        f->check.report.spec = &spec[i];
+        counters_add_kernel(f->counters, &spec[i]);
+        for (uint32_t j = 0; j < (i == 2 ? 9 : i + 1); j++) {
+            counters_seen(f->counters);
+            counters_check(f->counters, &f->check.report);
+        }
+    }
+}
+
+static void a_few_kernels_with_subsets_are_all_named(void **state)
+{
+    struct fixture *f = *state;
+
+    judge_subsets(f, 3);
+    summary_note(f->summary, "a sentence");
+    assert_has(f,
+               "    a sentence\n    part2: 9 of 9 checks had a subset of the launch, 25 % of its");
+    assert_has(f, "    part0: 1 of 1 checks had a subset");
+    assert_lacks(f, "had checks of a subset");
+}
+
+static void of_many_kernels_with_subsets_three_are_named(void **state)
+{
+    struct fixture *f = *state;
+
+    judge_subsets(f, 8);
+    assert_has(f, "    part2: 9 of 9 checks had a subset");
+    assert_has(f, "    part7: 8 of 8 checks had a subset");
+    assert_has(f, "    part6: 7 of 7 checks had a subset");
+    assert_has(f, "    5 more kernels had checks of a subset\n");
+    assert_lacks(f, "part5: ");
+}
+
 static void nan_is_explained(void **state)
 {
     struct fixture *f = *state;
@@ -267,6 +380,12 @@ int main(void)
         SUMMARY_TEST(wide_outputs_get_no_note),
         SUMMARY_TEST(a_launch_that_differs_names_the_other),
         SUMMARY_TEST(notes_and_findings_are_bounded),
+        SUMMARY_TEST(kernels_of_one_name_share_a_note),
+        SUMMARY_TEST(sentences_of_no_kernel_stand_each_by_itself),
+        SUMMARY_TEST(kernels_beyond_those_kept_are_counted),
+        SUMMARY_TEST(precision_is_the_first_note_and_is_never_cut),
+        SUMMARY_TEST(a_few_kernels_with_subsets_are_all_named),
+        SUMMARY_TEST(of_many_kernels_with_subsets_three_are_named),
         SUMMARY_TEST(nan_is_explained),
         SUMMARY_TEST(no_bound_is_shown_of_a_nan),
         SUMMARY_TEST(kernels_with_findings_come_first),
