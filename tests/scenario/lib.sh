@@ -9,6 +9,8 @@ here=$PWD/tests/scenario
 build=${CUVET_BUILD:-build/release}
 case $build in /*) ;; *) build=$PWD/$build ;; esac
 driver=${SCENARIO_DRIVER:-softgpu}
+# A lifted kernel takes up to 3 s to be compiled there: its program waits between 24 launches.
+pause=() && [ "$driver" = real ] && pause=(PAUSE_MS=250)
 library=$build/libcuvet.so
 audit=$build/libcuvet-audit.so
 hook=() && [ "${SCENARIO_HOOK:-cupti}" = entry ] && hook=(CUVET_HOOK=entry "LD_AUDIT=$audit")
@@ -88,6 +90,7 @@ use() {
     text=${text//\{lib\}/$library}
     text=${text//\{audit\}/$audit}
     read -r -a settings <<<"${text//$'\n'/ }"
+    settings=("${pause[@]}" "${settings[@]}")
     case " ${settings[*]}" in
     *" CUVET_EXIT_WAIT="*) ;;
     *) settings+=("CUVET_EXIT_WAIT=$((500 * seconds))") ;;

@@ -3,7 +3,8 @@
  * [graph | file | full | again | shared | several]`, as the node of a CUDA graph, loaded by its
  * path, with so much shared memory that shadows find no room in it, with another module unloaded
  * half way, with both results in one place, or as several images in turn, as an autotuner makes
- * them. It is launched many times, since its own PTX takes a while to become its reference.
+ * them. It is launched many times, since its own PTX takes a while to become its reference:
+ * longer on a real driver, where PAUSE_MS in the environment is the time between launches.
  */
 #include "common/program.h"
 
@@ -12,15 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    LAUNCHES = 24,
-    PAUSE_US = 30000,
-    ROWS = 4,
-    COLS = 1536,
-    POINTS = 30000,
-    MOST = 16,
-    IMAGES = 3
-};
+enum { LAUNCHES = 24, PAUSE_MS = 30, ROWS = 4, COLS = 1536, POINTS = 30000, MOST = 16, IMAGES = 3 };
 
 static CUdeviceptr array[3];
 static void *params[MOST];
@@ -201,6 +194,8 @@ int main(int argc, char **argv)
     int images = strcmp(word(2), "several") ? 1 : IMAGES;
     if (images > 1)
         load_images(text, image);
+    const char *pause_ms = getenv("PAUSE_MS");
+    const useconds_t pause_us = 1000 * (useconds_t)(pause_ms ? atoi(pause_ms) : PAUSE_MS);
     CUgraphExec exec = strcmp(word(2), "graph") ? NULL : capture(function);
     for (int i = 0; i < LAUNCHES; i++) {
         if (!strcmp(word(2), "again") && i == LAUNCHES / 2) {
@@ -213,7 +208,7 @@ int main(int argc, char **argv)
         else
             start_kernel(image[i % images], NULL);
         CHECK(cuCtxSynchronize());
-        usleep(PAUSE_US);
+        usleep(pause_us);
     }
     free(text);
     print_sum(word(1), array[1], 16);
