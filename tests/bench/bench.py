@@ -470,21 +470,24 @@ def bench_rates(args):
 
 
 def bench_contracts(args):
-    """Decode loops of tests/gpu, whose registry has a contract for every kernel between whose launches one can be."""
+    """Decode loops of tests/gpu, whose registry has a contract for every kernel between whose launches one can be. In one
+    process, with checks off and on by turns: processes of one program differ by a third."""
     folder = os.path.join(HERE, "..", "gpu")
-    variants = [Variant("bare"), Variant("empty subscriber", EMPTY="1"),
-                Variant("defaults", CUVET_CONFIG=os.path.join(folder, "decode.yaml"))]
-    print("\ncontracts: a step of a decode loop with all of its contracts (medians of %d processes)" % args.rounds)
-    print("  %-8s %-6s %9s %9s %9s %9s %9s" % ("cache", "mode", "bare us", "to bare", "to empty", "launches", "checked"))
+    settings = Variant("defaults", CUVET_CONFIG=os.path.join(folder, "decode.yaml"))
+    print("\ncontracts: a step of a decode loop with all of its contracts, to itself with checks off (medians of turns)")
+    print("  %-8s %-6s %9s %9s %17s %9s %9s" % ("cache", "mode", "off us", "to off", "middle half", "launches", "checked"))
     for cache in ("paged", "static", "rows", "tuned", "micro"):
-        argv = [sys.executable, os.path.join(folder, "decode.py"), "time", "none", "2000", cache]
-        results, counts = interleave(args, variants, args.rounds, argv)
-        launches, checked = (sum(row[key] for row in counts["defaults"].values()) for key in ("launches", "checked"))
-        for mode in ("eager", "graph"):
-            bare, empty, with_all = (statistics.median(r[mode] for r in results[v.name]) for v in variants)
-            print("  %-8s %-6s %9.1f %8.3fx %8.3fx %9d %9d%s" % (
-                cache, mode, bare, with_all / bare, with_all / empty, launches, checked,
-                "  FINDINGS" if any(row["mismatch"] for row in counts["defaults"].values()) else ""))
+        report = os.path.join(args.build, "reports", "contracts-" + cache)
+        shutil.rmtree(report, ignore_errors=True)
+        out, _ = run([sys.executable, os.path.join(folder, "decode.py"), "turns", "none", "2000", cache],
+                     settings.environment(args, report))
+        rows = counters(report).values()
+        launches, checked, wrong = (sum(row[key] for row in rows) for key in ("launches", "checked", "mismatch"))
+        for mode, times in json_lines(out)[0].items():
+            low, middle, high = statistics.quantiles([on / off for on, off in zip(times["on"], times["off"])], n=4)
+            print("  %-8s %-6s %9.1f %8.3fx %8.3f-%-8.3f %9d %9d%s" % (
+                cache, mode, statistics.median(times["off"]), middle, low, high, launches, checked,
+                "  FINDINGS" if wrong else ""))
 
 
 def bench_interpreter(args):

@@ -1,11 +1,11 @@
 """decode.py MODE PLANT STEPS [CACHE] - a decode loop with Triton kernels that knows nothing of cuvet.
 
-MODE eager, graph, or time, which prints what a step takes in both; PLANT none, or what goes wrong from a tenth of the
-steps on; CACHE paged (pages of eight sequences), static (heads apart, as transformers has it), direct (the place by
+MODE eager, graph, or turns, which prints what a step takes in both, with checks off and on by turns; PLANT none, or
+what goes wrong from a tenth of the steps on; CACHE paged (pages of eight sequences), static (heads apart, as transformers has it), direct (the place by
 value), rows (a batched kernel and the one for single rows), tuned (variants that an autotuner tries) or micro (gradients
 of two micro-steps). decode.yaml has the contracts.
 """
-import json, sys, time
+import ctypes, json, sys, time
 import torch, triton
 import triton.language as tl
 
@@ -265,16 +265,29 @@ def run(graph):
     torch.cuda.synchronize()
     return (time.time() - begin) / STEPS * 1e6
 
-times = []
-for g in {"eager": [None], "graph": [graph], "time": [None, graph]}[MODE]:
-    if MODE == "time":
-        run(g)  # set-ups, first checks, twins
-    times.append(min(run(g) for _ in range(3 if MODE == "time" else 1)))
+def run_for(graph, seconds):
+    times, end = [], time.time() + seconds
+    while time.time() < end or not times:
+        times.append(run(graph))
+    return sum(times) / len(times)
+
+def take_turns(graph):
+    """Microseconds a step with checks off and on, one number a turn; what follows a start is not measured."""
+    cuvet, off, on = ctypes.CDLL(None), [], []
+    run(graph)
+    for _ in range(8):
+        cuvet.cuvet_stop(2000)
+        off.append(run_for(graph, .5))
+        cuvet.cuvet_start()
+        run_for(graph, .3)
+        on.append(run_for(graph, .5))
+    return {"off": off, "on": on}
+
+if MODE == "turns":
+    print(json.dumps({"eager": take_turns(None), "graph": take_turns(graph)}))
+else:
+    print(f"measured: {run(graph):.1f} us a step")
 total = sum(float(c.float().sum()) for l in loop.caches
             for c in (l if isinstance(l, tuple) else (l,)))
-if MODE == "time":
-    print(json.dumps(dict(zip(("eager", "graph"), times))))
-else:
-    print(f"measured: {times[0]:.1f} us a step")
 # Two sequences that write to one page race.
 print(f"{'measured: ' if PLANT == 'shared' else ''}sum {total:.6f}")
