@@ -94,7 +94,8 @@ struct check {
         bool made;
         int output;      /* tensor of the call */
         uint64_t offset; /* of the answer in the snapshot */
-        int64_t rows;    /* of one matrix of a batch; 0: there is one alone */
+        int64_t rows; /* of one matrix of a batch, or part of the columns; 0: there is one alone */
+        int64_t columns; /* of a part; 0: there are none */
     } projection;
     struct check_module {
         struct kernel_home home;

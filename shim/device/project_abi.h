@@ -21,6 +21,21 @@ enum {
     PROJECT_ANSWER = 256, /* bytes between the answer and the vectors */
 };
 
+enum { PROJECT_LEAST_PART = 1024, PROJECT_PART = 8192 };
+
+/*
+ * A wide product is projected in parts of its columns, as a batch: a row of n columns has an error
+ * to be expected of sqrt(n) roundings, in which a tile that was cleared disappears. Columns of a
+ * part: the largest divisor of n that is no larger than PROJECT_PART; n: there are no parts.
+ */
+static inline int64_t project_part(int64_t n)
+{
+    int64_t part = n <= PROJECT_PART ? n : PROJECT_PART;
+    while (part >= PROJECT_LEAST_PART && n % part != 0)
+        part--;
+    return part >= PROJECT_LEAST_PART ? part : n;
+}
+
 /*
  * How one pass is dealt out: each block adds up for `tile` values, a power of two, by
  * PROJECT_THREADS / tile threads each. Neighbouring threads read along the sum where `along` is

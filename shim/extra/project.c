@@ -60,6 +60,23 @@ static bool projected_matrix(const struct binding *binding, const struct formals
     return formal->kind != FORMAL_IN || !overwritten;
 }
 
+/* The columns from `part` on are another matrix of the batch. */
+static void split_matrix(struct ref_matrix *matrix, int64_t part)
+{
+    matrix->stride[0] = part * matrix->stride[2];
+}
+
+static void split_columns(struct ref_product *p, int64_t part)
+{
+    p->batch = p->n / part;
+    p->n = part;
+    p->a.stride[0] = 0;
+    split_matrix(&p->b, part);
+    split_matrix(&p->c, part);
+    for (uint32_t i = 0; i < p->addends; i++)
+        split_matrix(&p->added[i], part);
+}
+
 static double scale_of(const struct binding *binding, int slot)
 {
     return slot < 0 ? 1 : binding->call.scalar[slot];
@@ -249,6 +266,23 @@ static bool worth(const struct ref_product *p, uint64_t *bytes)
            p->n <= REF_PRODUCT_COLUMNS && vectors * PART <= arrays;
 }
 
+/* In parts of the columns, where there are any and their vectors are few bytes as well. */
+static bool worth_in_parts(struct project_plan *plan)
+{
+    struct ref_product *p = &plan->call.product, whole = *p;
+    const int64_t part = p->batch == 1 ? project_part(p->n) : p->n;
+    plan->columns = 0;
+    if (part < p->n) {
+        split_columns(p, part);
+        plan->columns = part;
+        if (worth(p, &plan->bytes))
+            return true;
+        *p = whole;
+        plan->columns = 0;
+    }
+    return worth(p, &plan->bytes);
+}
+
 void project_plan_make(struct project_plan *plan, const struct binding *binding,
                        const struct formals *formals, const struct snapshot_plan *whole,
                        uint64_t seed)
@@ -258,7 +292,7 @@ void project_plan_make(struct project_plan *plan, const struct binding *binding,
     plan->output = formals->product.out;
     /* Values read from memory are not available when the projection is enqueued. */
     plan->wanted = formals->has_product && !binding->values &&
-                   describe_product(p, binding, formals, whole) && worth(p, &plan->bytes) &&
+                   describe_product(p, binding, formals, whole) && worth_in_parts(plan) &&
                    bound(p, &binding->call, &binding->call.tensor[plan->output]);
     if (!plan->wanted)
         return;
@@ -326,6 +360,7 @@ enum status project_enqueue(struct side *side, struct check *check, struct proje
         .output = plan->output,
         .offset = call->offset,
         .rows = call->product.batch > 1 ? call->product.m : 0,
+        .columns = plan->columns,
     };
     return STATUS_OK;
 }
@@ -364,6 +399,7 @@ void project_report(const struct lane *lane, struct check_report *report)
         .left = answer->left,
         .violations = answer->violations,
         .of = made->rows,
+        .columns = made->columns,
     };
     if (!answer->violations)
         return;

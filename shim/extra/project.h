@@ -19,6 +19,7 @@ struct project_plan {
     bool wanted;
     int output; /* the tensor of the reference's call that is c */
     uint64_t bytes;
+    int64_t columns;          /* of a part of the product; 0: it has none */
     struct project_call call; /* all but its header */
 };
 

@@ -154,6 +154,8 @@ static void put_json_projection(struct json_out *json, const struct projection_r
         json_put_double(json, "ratio", projection->ratio);
         if (projection->of > 0)
             json_put_int(json, "rows_each", projection->of);
+        if (projection->columns > 0)
+            json_put_int(json, "columns_each", projection->columns);
     }
     json_end(json);
 }

@@ -347,11 +347,15 @@ static void put_summary_element(struct textbuf *out, const char *which,
     textbuf_printf(out, "\n");
 }
 
-/* Where a row of a product lies: "[128]", or "[3][128]" in a batch. */
+/* Where a row of a product lies: "[128]", "[3][128]" in a batch, "[128] (columns 4096 to 8191)". */
 static const char *row_text(char text[PLACE_TEXT], const struct projection_report *p, int64_t row)
 {
+    const int64_t first = p->of ? row / p->of * p->columns : 0;
     if (p->of == 0)
         snprintf(text, PLACE_TEXT, "[%" PRId64 "]", row);
+    else if (p->columns)
+        snprintf(text, PLACE_TEXT, "[%" PRId64 "] (columns %" PRId64 " to %" PRId64 ")",
+                 row % p->of, first, first + p->columns - 1);
     else
         snprintf(text, PLACE_TEXT, "[%" PRId64 "][%" PRId64 "]", row / p->of, row % p->of);
     return text;
@@ -364,9 +368,9 @@ static void put_summary_projection(struct textbuf *out, const struct finding *f)
 
     textbuf_printf(out,
                    "       projection  rows %s to %s of %s: in %" PRIu64 " of %" PRIu64
-                   " rows of the whole product the projected\n       row is off, ",
+                   " %s of the whole product the projected\n       row is off, ",
                    row_text(first, p, p->first), row_text(last, p, p->last), p->array,
-                   p->violations, p->rows);
+                   p->violations, p->rows, p->columns ? "parts of rows" : "rows");
     row_text(worst, p, p->worst);
     if (isfinite(p->ratio))
         textbuf_printf(out, "by up to %.3g times its bound (row %s)\n", p->ratio, worst);

@@ -35,7 +35,7 @@ struct outlier_call_report {
 };
 
 /* The result of the projection of a whole product (project.h). Rows are counted through the
- * batch. */
+ * batch, or through the parts of the columns. */
 struct projection_report {
     const char *array;   /* the product; NULL: the launch was not projected */
     uint64_t rows, left; /* that were compared with their bound; that could not be judged */
@@ -43,7 +43,8 @@ struct projection_report {
     int64_t first, last; /* ... which lie between these */
     int64_t worst;       /* the one that is off by the most: by `ratio` times its bound */
     double ratio;
-    int64_t of; /* rows of one matrix of a batch; 0: there is one alone */
+    int64_t of; /* rows of one matrix of a batch, or part of the columns; 0: there is one alone */
+    int64_t columns; /* of a part, of which each row is counted; 0: there are none */
 };
 
 /* Hashes of what a launch read and wrote (extra/digest.h). */

@@ -54,12 +54,13 @@ static __nv_bfloat16 *matrix(int64_t d0, int64_t d1, float size)
 }
 
 /* The same geometry as shim/extra/project.c makes. */
-static project_pass deal(int64_t values, int64_t over, int64_t step)
+static project_pass deal(int64_t batch, int64_t values, int64_t over, int64_t step)
 {
     project_pass pass = {PROJECT_TILE, over <= step || values == 1, 0, 0};
-    while (pass.tile > (pass.along ? 1u : 16u) && (values + pass.tile - 1) / pass.tile < 256)
+    while (pass.tile > (pass.along ? 1u : 16u) &&
+           batch * ((values + pass.tile - 1) / pass.tile) < 256)
         pass.tile /= 2;
-    pass.blocks = (uint32_t)((values + pass.tile - 1) / pass.tile);
+    pass.blocks = (uint32_t)(batch * ((values + pass.tile - 1) / pass.tile));
     return pass;
 }
 
@@ -77,9 +78,11 @@ static project_call describe(const shape &s)
            DTYPE_BF16};
     p.c = {matrix(s.m, s.n, s.k / 64.0f), {0, s.n, 1}, DTYPE_BF16};
     p.alpha = 1;
-    p.batch = 1;
     p.m = s.m;
-    p.n = s.n;
+    p.n = project_part(s.n);
+    p.batch = s.n / p.n;
+    p.b.stride[0] = p.n * p.b.stride[2];
+    p.c.stride[0] = p.n;
     p.k = s.k;
     p.seed = 7;
     p.half_ulp = 0x1p-8;
@@ -87,10 +90,10 @@ static project_call describe(const shape &s)
     p.largest = 0x1.fep127;
     p.of_sum = 8 * sqrt((double)s.k) * 0x1p-24;
     p.odds = 7.8;
-    call.factors = deal(s.k, p.b.stride[2], p.b.stride[1]);
-    call.outputs = deal(s.m, p.c.stride[2], p.c.stride[1]);
-    call.rows = deal(s.m, p.a.stride[2], p.a.stride[1]);
-    size_t bytes = PROJECT_ANSWER + 2 * (s.m + s.k) * sizeof(double);
+    call.factors = deal(p.batch, s.k, p.b.stride[2], p.b.stride[1]);
+    call.outputs = deal(p.batch, s.m, p.c.stride[2], p.c.stride[1]);
+    call.rows = deal(p.batch, s.m, p.a.stride[2], p.a.stride[1]);
+    size_t bytes = PROJECT_ANSWER + 2 * p.batch * (s.m + s.k) * sizeof(double);
     void *base;
     CHECK(cudaMalloc(&base, bytes));
     call.header.base = (uint64_t)base;
@@ -154,8 +157,9 @@ static void measure(const shape &s)
            "\"quiet\": %s, \"found\": %s}\n",
            s.layout, (long long)s.m, (long long)s.n, (long long)s.k,
            (long long)(2 * (s.m * s.k + s.k * s.n + s.m * s.n)), both, first, second, once,
-           right.violations == 0 && right.left == 0 && right.done == (uint64_t)s.m ? "true"
-                                                                                   : "false",
+           right.violations == 0 && right.left == 0 && right.done == (uint64_t)(p.batch * s.m)
+               ? "true"
+               : "false",
            found ? "true" : "false");
     for (const void *memory : {p.a.data, p.b.data, p.c.data, (const void *)call.header.base})
         CHECK(cudaFree((void *)memory));

@@ -345,6 +345,44 @@ static void rows_of_a_batch_are_counted_through(void **state)
     world_end(w);
 }
 
+/* A tile that is cleared in the second part of a wide product; in a row of all columns its error
+ * would be within the margins. */
+static void wide_products_have_parts(void **state)
+{
+    enum { COLUMNS = 24576, PART = 8192, WIDE = 8, ROW = 3, CLEARED = 24 };
+    (void)state;
+    random_state = 13;
+    struct world *w = world_of("const bf16 a[8][16], const bf16 b[16][24576], bf16 c[8][24576]",
+                               "reference: matmul");
+    struct ref_product *p = product_of(w);
+    assert_int_equal(p->batch, COLUMNS / PART);
+    assert_int_equal(p->n, PART);
+    assert_int_equal(w->plan.columns, PART);
+    fill_inputs(w, draw_normal);
+    for (int64_t j = 0; j < CLEARED; j++) /* the tile's elements are not small */
+        set(&p->b, 1, 0, j, 4);
+    set(&p->a, 0, ROW, 0, 4);
+    run(w, &plain);
+    for (uint64_t seed = 0; seed < 20; seed++)
+        assert_int_equal(project(w, seed)->violations, 0);
+    for (int64_t j = 0; j < CLEARED; j++)
+        set(&p->c, 1, ROW, j, 0);
+    int found = 0;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        found += project(w, seed)->violations > 0;
+        if (w->answer.violations) {
+            assert_int_equal(w->answer.first, WIDE + ROW);
+            assert_int_equal(w->answer.last, WIDE + ROW);
+        }
+    }
+    assert_in_range(found, 15, 20);
+    world_end(w);
+    assert_int_equal(project_part(151936), 4748);
+    assert_int_equal(project_part(50257), 1733);
+    assert_int_equal(project_part(4096), 4096);
+    assert_int_equal(project_part(16411), 16411); /* a prime number */
+}
+
 /* What it does not claim: one element that is off by three times its margin. */
 static void a_small_fault_is_not_seen(void **state)
 {
@@ -375,6 +413,7 @@ int main(void)
         cmocka_unit_test(the_odds_are_kept),
         cmocka_unit_test(big_faults_are_found),
         cmocka_unit_test(rows_of_a_batch_are_counted_through),
+        cmocka_unit_test(wide_products_have_parts),
         cmocka_unit_test(a_small_fault_is_not_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -301,6 +301,10 @@ static void a_finding_of_a_projection_says_so(void **state)
                            "\"violations\":0}");
     assert_has(f->line[2], "\"violations\":3,\"first\":8,\"last\":23,\"worst\":9,"
                            "\"ratio\":12.5,\"rows_each\":10}");
+    f->check.report.projection.columns = 4096;
+    journal_check(f->journal, &f->check.report, NULL);
+    read_lines(f);
+    assert_has(f->line[3], "\"rows_each\":10,\"columns_each\":4096}");
 }
 
 static void a_match_writes_nothing(void **state)

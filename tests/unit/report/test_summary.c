@@ -193,6 +193,26 @@ static void a_projection_is_told(void **state)
     assert_has(f, "(row [0][9])\n");
 }
 
+static void parts_of_a_projection_have_columns(void **state)
+{
+    struct fixture *f = *state;
+
+    made_up_mismatch(&f->check);
+    f->check.report.projection = (struct projection_report){.array = "y",
+                                                            .rows = 90,
+                                                            .violations = 3,
+                                                            .first = 8,
+                                                            .last = 23,
+                                                            .worst = 9,
+                                                            .ratio = 12.5,
+                                                            .of = 10,
+                                                            .columns = 4096};
+    judge(f);
+    summary_finding(f->summary, &f->check.report, NULL);
+    assert_has(f, "rows [8] (columns 0 to 4095) to [3] (columns 8192 to 12287) of y: in 3 of 90 "
+                  "parts of rows of the whole product");
+}
+
 static void a_clean_run_is_short(void **state)
 {
     struct fixture *f = *state;
@@ -371,6 +391,7 @@ int main(void)
         SUMMARY_TEST(a_finding_of_the_outlier_gate_says_so),
         SUMMARY_TEST(a_subset_is_told),
         SUMMARY_TEST(a_projection_is_told),
+        SUMMARY_TEST(parts_of_a_projection_have_columns),
         SUMMARY_TEST(a_clean_run_is_short),
         SUMMARY_TEST(costs_that_overlap_count_once),
         SUMMARY_TEST(silence_does_not_look_like_success),
