@@ -5,6 +5,8 @@
 #include <string.h>
 #include "driver/jitlink_api.h"
 
+enum { SM_REGISTERS = 65536, MOST_REGISTERS = 255 /* of a thread */ };
+
 void ptx_link_arch(const char *text, int arch, char out[PTX_LINK_ARCH])
 {
     const char *target = strstr(text, ".target sm_");
@@ -12,6 +14,22 @@ void ptx_link_arch(const char *text, int arch, char out[PTX_LINK_ARCH])
     long number = target ? strtol(target + strlen(".target sm_"), &end, 10) : 0;
     const bool special = number == arch && (*end == 'a' || *end == 'f');
     snprintf(out, PTX_LINK_ARCH, "-arch=sm_%d%.*s", arch, special ? 1 : 0, special ? end : "");
+}
+
+unsigned ptx_link_registers(const char *text)
+{
+    static const char *const names[] = {"\n.reqntid ", "\n.maxntid "};
+    const char *at = NULL;
+    for (size_t i = 0; !at && i < sizeof names / sizeof *names; i++)
+        at = strstr(text, names[i]);
+    unsigned long threads = at ? 1 : 0;
+    for (at = at ? strchr(at, ' ') : NULL; at; at = *at == ',' ? at + 1 : NULL) {
+        char *end;
+        threads *= strtoul(at, &end, 10);
+        at = end;
+    }
+    unsigned each = threads ? (unsigned)(SM_REGISTERS / ((threads + 31) / 32 * 32) / 8 * 8) : 0;
+    return each < MOST_REGISTERS ? each : 0;
 }
 
 static enum status link_error(struct jitlink *link, int result, struct error *err)
@@ -39,12 +57,14 @@ static int link_text(struct jitlink *link, const char *text, struct ref_image *o
 
 enum status ptx_link(const char *text, int arch, struct ref_image *out, struct error *err)
 {
-    char option[PTX_LINK_ARCH];
-    const char *options[] = {option};
+    char option[PTX_LINK_ARCH], limit[40];
+    const char *options[] = {option, limit};
     struct jitlink *link = NULL;
+    const unsigned registers = ptx_link_registers(text);
     *out = (struct ref_image){0};
     ptx_link_arch(text, arch, option);
-    int result = jitlink.create(&link, 1, options);
+    snprintf(limit, sizeof limit, "-maxrregcount=%u", registers);
+    int result = jitlink.create(&link, registers ? 2 : 1, options);
     if (!result)
         result = link_text(link, text, out);
     enum status status = result || !out->cubin ? link_error(link, result, err) : STATUS_OK;

@@ -10,6 +10,10 @@
 enum { PTX_LINK_ARCH = 24 };
 void ptx_link_arch(const char *text, int arch, char out[PTX_LINK_ARCH]);
 
+/* Registers that a thread may have for a block of the entry's .reqntid or .maxntid to fit an SM; 0:
+ * any number. ptxas holds the entry to it by itself, and its functions by this option alone. */
+unsigned ptx_link_registers(const char *text);
+
 /* Compiles a terminated text. nvJitLink is loaded (driver/jitlink_api.h). The caller releases *out.
  * STATUS_INVALID: it does not compile; the sentence has the first lines of the log. */
 enum status ptx_link(const char *text, int arch, struct ref_image *out, struct error *err);

@@ -13,7 +13,12 @@ struct jitlink {
 
 int nvJitLinkCreate(struct jitlink **out, uint32_t options, const char **option)
 {
-    if (options != 1 || strncmp(option[0], "-arch=sm_", strlen("-arch=sm_")) != 0)
+    static const char *const known[] = {"-arch=sm_", "-maxrregcount="};
+    for (uint32_t i = 0; i < options; i++) {
+        if (i > 1 || strncmp(option[i], known[i], strlen(known[i])) != 0)
+            return UNRECOGNISED;
+    }
+    if (!options)
         return UNRECOGNISED;
     *out = calloc(1, sizeof **out);
     return OK;

@@ -375,6 +375,28 @@ static void an_architecture_has_its_name(void **state)
     }
 }
 
+/* Of the functions that a lifted kernel calls, too. */
+static void large_blocks_limit_registers(void **state)
+{
+    static const struct {
+        const char *text;
+        unsigned registers;
+    } cases[] = {{"", 0},
+                 {"\n.reqntid 128, 1, 1\n", 0},
+                 {"\n.reqntid 256\n", 0},
+                 {"\n.reqntid 257\n", 224},
+                 {"\n.maxntid 32, 16, 1\n", 128},
+                 {"\n.reqntid 8, 8, 12\n", 80},
+                 {"\n.maxntid 1024, 1, 1\n", 64},
+                 {"\n.reqntid 1024, 1, 1\n", 64}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[128];
+        snprintf(text, sizeof text, ".visible .entry cuvet_lifted(\n)%s{\n", cases[i].text);
+        assert_int_equal(ptx_link_registers(text), cases[i].registers);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -388,6 +410,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_process_that_ends_has_one_successor, setup, teardown),
         cmocka_unit_test_setup_teardown(each_architecture_has_its_code, setup, teardown),
         cmocka_unit_test(an_architecture_has_its_name),
+        cmocka_unit_test(large_blocks_limit_registers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
