@@ -268,6 +268,13 @@ mkdir -p tools/man
 page '| CUVET_X | an old table |' >tools/man/cuvet-options.md
 ok 'docs: a stale manual page' catches 'tools/man/cuvet-options.md is stale' "$dev/check-docs" ./cuvet
 rm tools/man/cuvet-options.md
+mkdir -p config/kernels
+: >config/kernels/other.yaml
+printf '| table | kernels | run against |\n| `kernels/other.yaml` | some | |\n' >config/README.md
+ok 'docs: a table of entries that was not run' catches 'what other.yaml was run against' "$dev/check-docs" ./cuvet
+echo '| `kernels/other.yaml` | some | its own tests |' >config/README.md
+ok 'docs: quiet on one that was' quiet "$dev/check-docs" ./cuvet
+rm -r config
 cp README.md old.md
 echo 'A program reads a file.' >README.md
 ok 'words: quiet on a plain page' quiet "$dev/check-words"
