@@ -92,7 +92,7 @@ LIFT_FN lift_number cuvet_lift_tanh(double a, double ea, double u)
     return settle(v, ea + fabs(v) * u);
 }
 
-/* ---- products of matrices ---- */
+/* ---- threads and formats ---- */
 
 static __device__ uint32_t thread_of()
 {
@@ -120,126 +120,7 @@ static __device__ double widen(uint32_t bits, uint32_t format)
     return v;
 }
 
-/* Line `line` of a matrix that a descriptor names, place k: as an address in shared memory. */
-static __device__ uint32_t place_there(uint64_t descriptor, bool across, uint32_t bytes,
-                                       uint32_t line, uint32_t k)
-{
-    const uint32_t mode = (uint32_t)(descriptor >> 62), span = mode ? 256u >> mode : 16;
-    const uint32_t lead = (uint32_t)(descriptor >> 16 & 0x3fff) * 16;
-    const uint32_t stride = (uint32_t)(descriptor >> 32 & 0x3fff) * 16;
-    const uint32_t byte = (across ? line : k) * bytes, other = across ? k : line;
-    const bool turned = across && mode == 0;
-    uint32_t at = (uint32_t)(descriptor & 0x3fff) * 16 + byte % span + other % 8 * span;
-    at += byte / span * (turned ? stride : lead) + other / 8 * (turned ? lead : stride);
-    return at ^ (at >> 7 & (span / 16 - 1)) * 16;
-}
-
-/* A number of a tensor core's operand. */
-static __device__ lift_number number_there(const lift_product *p, uint32_t at)
-{
-    uint32_t bits;
-    if (p->format == LIFT_F32)
-        asm volatile("ld.shared.u32 %0, [%1];" : "=r"(bits) : "r"(at));
-    else
-        asm volatile("{ .reg .b16 h; ld.shared.u16 h, [%1]; cvt.u32.u16 %0, h; }"
-                     : "=r"(bits)
-                     : "r"(at));
-    if (p->cells) {
-        const uint32_t cell = (at - p->shared) / p->cell;
-        const lift_number *there = (const lift_number *)p->cells + cell;
-        if (there->e >= 0)
-            return *there;
-    }
-    return {widen(bits, p->format), 0};
-}
-
-/* A tensor core leaves the last bits of an f32 out. */
-static __device__ lift_number operand(const lift_product *p, lift_number n, bool minus)
-{
-    if (p->format == LIFT_F32 && n.e > 0)
-        n.e += fabs(n.v) * 0x1p-10;
-    else if (p->format == LIFT_F32)
-        n.v = __uint_as_float(__float_as_uint((float)n.v) & 0xffffe000u);
-    return {minus ? -n.v : n.v, n.e};
-}
-
-/* The rows of a that this thread has sums in, from its warp's registers: register i of a lane has
- * numbers of row lane / 4, or 8 more where i is odd. `each`: numbers in a register. */
-LIFT_FN void cuvet_lift_rows(lift_product *p, uint64_t, uint32_t each)
-{
-    const uint32_t lane = lane_of() & ~3u;
-    for (uint32_t k = 0; k < p->depth; k++) {
-        const uint32_t from = lane + k % (4 * each) / each;
-        for (uint32_t r = 0; r < 2; r++) {
-            const uint32_t mine = (k / (4 * each) * 2 + r) * each + k % each;
-            const lift_number n = {__shfl_sync(~0u, p->own[mine].v, (int)from),
-                                   __shfl_sync(~0u, p->own[mine].e, (int)from)};
-            p->a[r][k] = operand(p, n, p->flags & LIFT_A_MINUS);
-        }
-    }
-}
-
-/* The columns of b: register i of a lane has numbers of column lane / 4. */
-LIFT_FN void cuvet_lift_columns(lift_product *p, uint64_t, uint32_t each)
-{
-    const uint32_t lane = lane_of() % 4 * 2;
-    for (uint32_t k = 0; k < p->depth; k++) {
-        const uint32_t mine = k / (4 * each) * each + k % each;
-        for (uint32_t c = 0; c < 2; c++) {
-            const uint32_t from = (lane + c) * 4 + k % (4 * each) / each;
-            const lift_number n = {__shfl_sync(~0u, p->own[mine].v, (int)from),
-                                   __shfl_sync(~0u, p->own[mine].e, (int)from)};
-            p->b[c][k] = operand(p, n, p->flags & LIFT_B_MINUS);
-        }
-    }
-}
-
-/* Rows of a in shared memory: 16 for each of four warps. */
-LIFT_FN void cuvet_lift_rows_there(lift_product *p, uint64_t descriptor, uint32_t)
-{
-    const uint32_t warp = thread_of() / 32 % 4, bytes = p->format == LIFT_F32 ? 4 : 2;
-    for (uint32_t r = 0; r < 2; r++)
-        for (uint32_t k = 0; k < p->depth; k++) {
-            const uint32_t at = place_there(descriptor, p->flags & LIFT_A_ACROSS, bytes,
-                                            16 * warp + lane_of() / 4 + 8 * r, k);
-            p->a[r][k] = operand(p, number_there(p, at), p->flags & LIFT_A_MINUS);
-        }
-}
-
-/* Of both rows: the sum, what is wrong with it, and the sizes of its terms. */
-struct lift_sums {
-    double v[2], e[2], size[2];
-};
-
-static __device__ void add_term(lift_sums *sums, const lift_product *p, lift_number b, uint32_t k)
-{
-    for (int r = 0; r < 2; r++) {
-        const lift_number a = p->a[r][k];
-        const double term = a.v * b.v;
-        sums->v[r] += term;
-        sums->size[r] += fabs(term);
-        sums->e[r] += fabs(a.v) * b.e + (fabs(b.v) + b.e) * a.e;
-    }
-}
-
-LIFT_FN lift_sums cuvet_lift_sum(const lift_product *p, uint64_t, uint32_t column)
-{
-    lift_sums sums = {};
-    for (uint32_t k = 0; k < p->depth; k++)
-        add_term(&sums, p, p->b[column % 2][k], k);
-    return sums;
-}
-
-LIFT_FN lift_sums cuvet_lift_sum_there(const lift_product *p, uint64_t descriptor, uint32_t column)
-{
-    lift_sums sums = {};
-    const uint32_t bytes = p->format == LIFT_F32 ? 4 : 2, line = column + lane_of() % 4 * 2;
-    for (uint32_t k = 0; k < p->depth; k++) {
-        const uint32_t at = place_there(descriptor, p->flags & LIFT_B_ACROSS, bytes, line, k);
-        add_term(&sums, p, operand(p, number_there(p, at), p->flags & LIFT_B_MINUS), k);
-    }
-    return sums;
-}
+#include "lift/lift_product.cuh"
 
 /* ---- shadows of shared memory ---- */
 

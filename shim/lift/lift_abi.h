@@ -14,8 +14,9 @@ struct lift_array {
     uint64_t base, in, got, bytes, id;
 };
 
-/* How an element is written, as the kernel has it in a register. */
-enum lift_format { LIFT_F32, LIFT_F16, LIFT_BF16 };
+/* How an element is written, as the kernel has it in a register; those of 8 bits are factors alone.
+ */
+enum lift_format { LIFT_F32, LIFT_F16, LIFT_BF16, LIFT_E4M3, LIFT_E5M2 };
 
 enum { LIFT_PLACES = 64 };
 
@@ -33,25 +34,38 @@ struct lift_number {
 
 /*
  * A product of matrices, as one thread has it: two rows of a, and for mma two columns of b, whose
- * numbers a thread's registers or shared memory hold. In local memory.
+ * numbers a thread's registers or shared memory hold. In local memory. Numbers of 8 bits have no
+ * error, and are twice as many.
  */
-enum { LIFT_DEPTH = 16 };
+enum { LIFT_DEPTH = 16, LIFT_DEPTH8 = 2 * LIFT_DEPTH };
 enum lift_product_flags {
     LIFT_A_ACROSS = 1,
     LIFT_B_ACROSS = 2,
     LIFT_A_MINUS = 4,
-    LIFT_B_MINUS = 8
+    LIFT_B_MINUS = 8,
+    LIFT_CUTS = 16,  /* sums keep 14 bits */
+    LIFT_HALVES = 32 /* in two steps */
 };
 struct lift_product {
-    uint64_t cells;  /* where the shadows of shared memory begin; 0: it has none */
-    uint32_t shared; /* the address in shared memory that the first of them belongs to */
-    uint32_t cell;   /* bytes of shared memory that have one shadow */
-    uint32_t format; /* enum lift_format; LIFT_F32: tf32 */
+    uint64_t cells;            /* where the shadows of shared memory begin; 0: it has none */
+    uint32_t shared;           /* the address in shared memory that the first of them belongs to */
+    uint32_t cell;             /* bytes of shared memory that have one shadow */
+    uint32_t format, format_b; /* enum lift_format; LIFT_F32: tf32 */
     uint32_t depth;
     uint32_t flags;
-    uint32_t unused;
-    struct lift_number own[8]; /* numbers of a fragment, as the thread's registers have them */
-    struct lift_number a[2][LIFT_DEPTH], b[2][LIFT_DEPTH];
+    struct lift_number before[2]; /* of LIFT_CUTS: what the sums of both rows are added to */
+    union {
+        struct lift_number own[8]; /* numbers of a fragment, as the thread's registers have them */
+        uint32_t word[4];          /* of numbers of 8 bits: the registers */
+    };
+    union {
+        struct lift_number a[2][LIFT_DEPTH];
+        double a8[2][LIFT_DEPTH8];
+    };
+    union {
+        struct lift_number b[2][LIFT_DEPTH];
+        double b8[2][LIFT_DEPTH8];
+    };
 };
 
 /* Shadows of shared memory that find no room in it lie in device memory, in a place for each block

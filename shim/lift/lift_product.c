@@ -3,7 +3,8 @@
  * against the declared f32.
  *
  * A thread has numbers of two rows of the result, `r` and `r` + 8. It gathers both rows of a from
- * its lanes or from shared memory, then forms each of its sums in f64.
+ * its lanes or from shared memory, then forms each of its sums in f64. Numbers of 8 bits count as
+ * bits and have no shadows.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -70,10 +71,15 @@ static bool is_vector(const struct ptx_operand *o, unsigned count)
     return true;
 }
 
+static bool of_8_bits(const struct ptx_instruction *ins)
+{
+    return ins->types[1] == PTX_E4M3 || ins->types[1] == PTX_E5M2;
+}
+
 /* Registers of the fragments of a (16 rows) and b (8 columns), of so many numbers each. */
 static unsigned each(const struct ptx_instruction *ins)
 {
-    return lift_lanes(lift_product_kind(ins, 1));
+    return of_8_bits(ins) ? 4 : lift_lanes(lift_product_kind(ins, 1));
 }
 
 static unsigned a_registers(const struct ptx_instruction *ins)
@@ -83,10 +89,12 @@ static unsigned a_registers(const struct ptx_instruction *ins)
 
 static bool known_types(const struct ptx_instruction *ins, unsigned count)
 {
-    return ins->type_count == count && ins->types[1] == ins->types[2] &&
-           (ins->types[1] == PTX_F16 || ins->types[1] == PTX_BF16 || ins->types[1] == PTX_TF32) &&
-           (ins->types[0] == PTX_F32 || (ins->types[0] == PTX_F16 && ins->types[1] == PTX_F16)) &&
-           (count < 4 || ins->types[3] == ins->types[0]);
+    const enum ptx_type *t = ins->types;
+    bool small = of_8_bits(ins) && (t[2] == PTX_E4M3 || t[2] == PTX_E5M2);
+    bool alike = t[1] == t[2] && (t[1] == PTX_F16 || t[1] == PTX_BF16 || t[1] == PTX_TF32);
+    return ins->type_count == count && (small || alike) &&
+           (t[0] == PTX_F32 || (t[0] == PTX_F16 && (small || t[1] == PTX_F16))) &&
+           (count < 4 || t[3] == t[0]);
 }
 
 static bool known_mma(const struct ptx_instruction *ins)
@@ -106,7 +114,7 @@ static bool known_wgmma(const struct ptx_instruction *ins)
     const struct ptx_operand *o = ins->operands;
     unsigned sums = shape(ins, 'n') / (ins->types[0] == PTX_F16 ? 4 : 2);
     bool memory = ins->operand_count > 2 && o[1].kind == PTX_REGISTER;
-    unsigned wanted = each(ins) == 1 ? 6 : memory ? 8 : 7;
+    unsigned wanted = each(ins) != 2 ? 6 : memory ? 8 : 7;
     if (!known_types(ins, 3) || ins->operand_count != wanted || shape(ins, 'm') != 64 ||
         !is_vector(&o[0], sums) || !(memory || is_vector(&o[1], 4)) || o[2].kind != PTX_REGISTER)
         return false;
@@ -139,29 +147,51 @@ static void put_field(struct lift_writer *w, size_t field, unsigned value)
     lift_put_plain(w, "st.local.b32 [cuvet_product+%zu], %%ci0;", field);
 }
 
-static unsigned flags_of(const struct ptx_instruction *ins)
+/* How sums of numbers of 8 bits are added up: mma of Hopper takes them as f16. */
+static unsigned adds_up(const struct lift_writer *w)
 {
+    if (!of_8_bits(w->ins))
+        return 0;
+    if (lift_is_wgmma(w->ins))
+        return LIFT_CUTS;
+    return strcmp(w->lift->module->target, "sm_90a") == 0 ? 0 : LIFT_CUTS | LIFT_HALVES;
+}
+
+static unsigned flags_of(const struct lift_writer *w)
+{
+    const struct ptx_instruction *ins = w->ins;
     const struct ptx_operand *o = ins->operands;
     unsigned count = ins->operand_count;
     if (!lift_is_wgmma(ins))
-        return 0;
+        return adds_up(w);
     bool across = each(ins) == 2, memory = o[1].kind == PTX_REGISTER;
-    return (across && memory && o[6].bits ? LIFT_A_ACROSS : 0u) |
+    return adds_up(w) | (across && memory && o[6].bits ? LIFT_A_ACROSS : 0u) |
            (across && o[count - 1].bits ? LIFT_B_ACROSS : 0u) |
            ((int32_t)o[4].bits < 0 ? LIFT_A_MINUS : 0u) |
            ((int32_t)o[5].bits < 0 ? LIFT_B_MINUS : 0u);
 }
 
+static unsigned product_format(enum ptx_type type)
+{
+    static const struct {
+        enum ptx_type type;
+        enum lift_format format;
+    } rows[] = {
+        {PTX_F16, LIFT_F16}, {PTX_BF16, LIFT_BF16}, {PTX_E4M3, LIFT_E4M3}, {PTX_E5M2, LIFT_E5M2}};
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].type == type)
+            return rows[i].format;
+    }
+    return LIFT_F32;
+}
+
 static void put_product_head(struct lift_writer *w)
 {
-    enum lift_kind kind = lift_product_kind(w->ins, 1);
     bool cells = w->lift->cell && !w->step->fresh && lift_is_wgmma(w->ins);
-    put_field(w, PRODUCT(format),
-              kind == KIND_F32     ? LIFT_F32
-              : kind == KIND_F16X2 ? LIFT_F16
-                                   : LIFT_BF16);
+    put_field(w, PRODUCT(format), product_format(w->ins->types[1]));
+    put_field(w, PRODUCT(format_b), product_format(w->ins->types[2]));
     put_field(w, PRODUCT(depth), lift_product_depth(w->ins));
-    put_field(w, PRODUCT(flags), flags_of(w->ins));
+    put_field(w, PRODUCT(flags), flags_of(w));
     put_field(w, PRODUCT(cell), w->lift->cell);
     lift_put_plain(w, "mov.u32 %%ci0, %s;", cells ? w->lift->shared->name : "0");
     lift_put_plain(w, "st.local.b32 [cuvet_product+%zu], %%ci0;", PRODUCT(shared));
@@ -182,6 +212,18 @@ static void put_product_call(struct lift_writer *w, const char *name, const char
     lift_put_plain(w, "st.param.b32 [cuvet_n], %u;", number);
     lift_put_plain(w, "call cuvet_lift_%s, (cuvet_p, cuvet_w, cuvet_n);", name);
     lift_put_plain(w, "}");
+}
+
+/* The registers of a fragment of numbers of 8 bits, and those of the warp. */
+static void put_words(struct lift_writer *w, unsigned operand, const char *function)
+{
+    const struct ptx_operand *o = &w->ins->operands[operand];
+    unsigned count = o->kind == PTX_VECTOR ? o->count : 1;
+    for (unsigned i = 0; i < count; i++)
+        lift_put_plain(w, "st.local.b32 [cuvet_product+%zu], %%r%u;",
+                       PRODUCT(word) + i * sizeof(uint32_t),
+                       o->kind == PTX_VECTOR ? o->items[i].reg : o->reg);
+    put_product_call(w, function, "0", 0);
 }
 
 /* The fragment's numbers, then the rows or columns that the lanes of a warp have together. */
@@ -205,12 +247,14 @@ static void put_product_rows(struct lift_writer *w)
 {
     const struct ptx_operand *a = &w->ins->operands[1];
     char descriptor[24];
-    if (a->kind == PTX_VECTOR) {
-        put_fragment(w, 1, "rows");
-        return;
-    }
+    bool small = of_8_bits(w->ins);
     snprintf(descriptor, sizeof descriptor, "%%r%u", a->reg);
-    put_product_call(w, "rows_there", descriptor, 0);
+    if (a->kind != PTX_VECTOR)
+        put_product_call(w, small ? "rows8_there" : "rows_there", descriptor, 0);
+    else if (small)
+        put_words(w, 1, "rows8");
+    else
+        put_fragment(w, 1, "rows");
 }
 
 /* What the sum at `n` of the thread had, in %cv0 and %ce0: nothing, where it is not added to. */
@@ -235,7 +279,7 @@ static void put_before(struct lift_writer *w, unsigned n, enum lift_kind kind)
 static void put_sum(struct lift_writer *w, unsigned n, unsigned row, enum lift_kind kind)
 {
     const struct ptx_operand *d = &w->ins->operands[0];
-    unsigned lanes = lift_lanes(kind);
+    unsigned lanes = lift_lanes(kind), steps = of_8_bits(w->ins) ? 2 : 1; /* of 16 terms at most */
     char v[24], e[24];
     put_before(w, n, kind);
     lift_shadow_name(v, 'v', d->items[n / lanes].reg, n % lanes);
@@ -243,7 +287,7 @@ static void put_sum(struct lift_writer *w, unsigned n, unsigned row, enum lift_k
     lift_put_plain(w, "abs.f64 %%ct0, %%cv0;");
     lift_put_plain(w, "add.rn.f64 %%ct0, %%ct0, %%ct%u;", 4 + row); /* the size of all terms */
     lift_put_plain(w, "add.rn.f64 %%ct1, %%ce0, %%ct%u;", 2 + row);
-    lift_put_plain(w, "mov.f64 %%cv1, %u.0;", lift_product_depth(w->ins) / 2 + 1);
+    lift_put_plain(w, "mov.f64 %%cv1, %u.0;", lift_product_depth(w->ins) / 2 + steps);
     lift_put_plain(w, "mul.rn.f64 %%ct0, %%ct0, 0d3E70000000000000;"); /* units of f32 */
     lift_put_plain(w, "fma.rn.f64 %s, %%ct0, %%cv1, %%ct1;", e);
     lift_put_plain(w, "add.rn.f64 %s, %%cv0, %%cd%u;", v, row);
@@ -271,6 +315,16 @@ static void put_column(struct lift_writer *w, const char *function, const char *
     lift_put_plain(w, "}");
 }
 
+/* What is lost of a sum depends on what it is added to. */
+static void put_befores(struct lift_writer *w, unsigned n, enum lift_kind kind)
+{
+    for (unsigned row = 0; row < 2 && adds_up(w); row++) {
+        put_before(w, n + 2 * row, kind);
+        lift_put_plain(w, "st.local.v2.f64 [cuvet_product+%zu], {%%cv0, %%ce0};",
+                       PRODUCT(before) + row * sizeof(struct lift_number));
+    }
+}
+
 static unsigned product_columns(const struct ptx_instruction *ins)
 {
     return shape(ins, 'n');
@@ -280,16 +334,20 @@ static unsigned product_columns(const struct ptx_instruction *ins)
 void lift_write_product(struct lift_writer *w)
 {
     enum lift_kind kind = lift_product_kind(w->ins, 0);
-    bool wgmma = lift_is_wgmma(w->ins);
-    char wide[24] = "0";
+    bool wgmma = lift_is_wgmma(w->ins), small = of_8_bits(w->ins);
+    char wide[24] = "0", sum[16];
+    snprintf(sum, sizeof sum, "sum%s%s", small ? "8" : "", wgmma ? "_there" : "");
     put_product_head(w);
     put_product_rows(w);
     if (wgmma)
         snprintf(wide, sizeof wide, "%%r%u", w->ins->operands[2].reg);
+    else if (small)
+        put_words(w, 2, "columns8");
     else
         put_fragment(w, 2, "columns");
     for (unsigned n = 0; n < product_columns(w->ins) / 2; n += n % 2 ? 3 : 1) {
-        put_column(w, wgmma ? "sum_there" : "sum", wide, n / 4 * 8 + n % 2);
+        put_befores(w, n, kind);
+        put_column(w, sum, wide, n / 4 * 8 + n % 2);
         put_sum(w, n, 0, kind);
         put_sum(w, n + 2, 1, kind);
     }

@@ -27,6 +27,22 @@ def tile(a, b, c, k_size, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
 
 
 @triton.jit
+def eights(a, b, c, k_size, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, NARROW: tl.constexpr):
+    rows = tl.program_id(0) * M + tl.arange(0, M)
+    columns, depth = tl.arange(0, N), tl.arange(0, K)
+    a_at = a + rows[:, None] * k_size + depth[None, :]
+    b_at = b + depth[:, None] + columns[None, :] * k_size
+    total = tl.zeros((M, N), dtype=tl.float32)
+    for _ in range(0, k_size, K):
+        total = tl.dot(tl.load(a_at).to(b.dtype.element_ty), tl.load(b_at), total)
+        if NARROW:
+            total = total.to(tl.bfloat16).to(tl.float32)
+        a_at += K
+        b_at += K
+    tl.store(c + rows[:, None] * N + columns[None, :], total)
+
+
+@triton.jit
 def scaled(a, b, scale, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     rows, columns, depth = tl.program_id(0) * M + tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
     factors = tl.load(b + depth[:, None] * N + columns[None, :]) * tl.load(scale + depth)[:, None]
@@ -107,12 +123,12 @@ def attend(q, k, v, out, keys, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr
     tl.store(out + rows[:, None] * D + wide[None, :], (total / share[:, None]).to(out.dtype.element_ty))
 
 
-def write(path, function, types, constants, warps=4):
+def write(path, function, types, constants, warps=4, capability=90):
     kinds = dict(types, **{name: "constexpr" for name in constants})
     aligned = {(i,): [["tt.divisibility", 16]] for i in range(len(types))}
     source = ASTSource(function, kinds, constants, aligned)
     options = {"num_warps": warps, "num_stages": 2}
-    text = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=options).asm["ptx"]
+    text = triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options).asm["ptx"]
     text = re.sub(r"\n\t*\.section\s+\.debug_.*", "\n", text, flags=re.S)
     text = re.sub(r"[ \t]*//.*|\t*\.(loc|file)\s.*", "", text)
     text = re.sub(r"\n{2,}", "\n", text)
@@ -127,6 +143,14 @@ def main(folder):
     write(f"{folder}/tile_mma.ptx", tile, arrays, {"M": 32, "N": 32, "K": 32}, warps=2)
     arrays = {"a": "*fp32", "b": "*fp32", "c": "*fp32", "k_size": "i32"}
     write(f"{folder}/tile_tf32.ptx", tile, arrays, {"M": 16, "N": 16, "K": 16}, warps=1)
+    arrays = {"a": "*fp8e5", "b": "*fp8e5", "c": "*fp32", "k_size": "i32"}
+    sizes = {"M": 64, "N": 16, "K": 32, "NARROW": False}
+    write(f"{folder}/tile_e5m2.ptx", eights, arrays, sizes)
+    write(f"{folder}/tile_e5m2_narrow.ptx", eights, arrays, dict(sizes, NARROW=True))
+    arrays = {"a": "*fp32", "b": "*fp8e4nv", "c": "*fp32", "k_size": "i32"}
+    write(f"{folder}/tile_e4m3.ptx", eights, arrays, sizes)
+    arrays["a"] = "*fp8e4nv"
+    write(f"{folder}/tile_e4m3_mma.ptx", eights, arrays, dict(sizes, M=16), warps=1, capability=89)
     arrays = {"a": "*bf16", "b": "*bf16", "scale": "*fp32", "c": "*bf16"}
     write(f"{folder}/tile_scaled.ptx", scaled, arrays, {"M": 64, "N": 32, "K": 64})
     arrays = {"a": "*bf16", "b": "*bf16", "c": "*bf16", "out": "*bf16", "steps": "i32"}

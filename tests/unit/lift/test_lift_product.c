@@ -41,6 +41,32 @@ static void fill_f16(unsigned param, void *array, uint64_t bytes)
     }
 }
 
+static uint16_t f16_bits(float value)
+{
+    _Float16 half = (_Float16)value;
+    uint16_t bits;
+    memcpy(&bits, &half, 2);
+    return bits;
+}
+
+/* The upper half of an f16. */
+static void fill_e5m2(unsigned param, void *array, uint64_t bytes)
+{
+    uint32_t state = param + 1;
+    for (uint64_t i = 0; i < bytes; i++)
+        ((uint8_t *)array)[i] = (uint8_t)(f16_bits(number(&state)) >> 8);
+}
+
+/* The sign and seven bits of an f16 that is 256 times smaller. */
+static void fill_e4m3(unsigned param, void *array, uint64_t bytes)
+{
+    uint32_t state = param + 1;
+    for (uint64_t i = 0; i < bytes; i++) {
+        uint16_t bits = f16_bits(number(&state) / 256);
+        ((uint8_t *)array)[i] = (uint8_t)((bits >> 8 & 0x80) | (bits >> 7 & 0x7f));
+    }
+}
+
 static void fill_f32(unsigned param, void *array, uint64_t bytes)
 {
     uint32_t state = param + 1;
@@ -51,6 +77,11 @@ static void fill_f32(unsigned param, void *array, uint64_t bytes)
 static void fill_scaled(unsigned param, void *array, uint64_t bytes)
 {
     (param == 2 ? fill_f32 : fill_bf16)(param, array, bytes);
+}
+
+static void fill_rounded(unsigned param, void *array, uint64_t bytes)
+{
+    (param == 0 ? fill_f32 : fill_e4m3)(param, array, bytes);
 }
 
 #define ARRAY(n, size)                                                                             \
@@ -121,6 +152,30 @@ static const struct product_case {
      {"small", 2, 128, 16384, {ARRAY(1024, 4), ARRAY(1024, 1), ARRAY(2, 4), ARRAY(1024, 4)}},
      fill_f32,
      1024 + 2,
+     0,
+     false},
+    {PTX("tile_e5m2"),
+     {"eights", 2, 128, 16384, {ARRAY(128 * K, 1), ARRAY(16 * K, 1), ARRAY(128 * 16, 4), VALUE(K)}},
+     fill_e5m2,
+     128 * 16,
+     0,
+     false},
+    {PTX("tile_e5m2_narrow"),
+     {"eights", 2, 128, 16384, {ARRAY(128 * K, 1), ARRAY(16 * K, 1), ARRAY(128 * 16, 4), VALUE(K)}},
+     fill_e5m2,
+     128 * 16,
+     0.25f,
+     true},
+    {PTX("tile_e4m3"), /* a is rounded, and comes from registers */
+     {"eights", 2, 128, 16384, {ARRAY(128 * K, 4), ARRAY(16 * K, 1), ARRAY(128 * 16, 4), VALUE(K)}},
+     fill_rounded,
+     128 * 16,
+     1,
+     false},
+    {PTX("tile_e4m3_mma"),
+     {"eights", 2, 32, 16384, {ARRAY(32 * K, 1), ARRAY(16 * K, 1), ARRAY(32 * 16, 4), VALUE(K)}},
+     fill_e4m3,
+     32 * 16,
      0,
      false},
     {PTX("attend"),
@@ -246,6 +301,27 @@ static void a_wrong_product_is_found(void **state)
     }
 }
 
+/* Hopper keeps 14 bits of a sum of numbers of 8 bits. */
+static uint32_t kept;
+static void cut_the_output(unsigned param, void *array, uint64_t bytes)
+{
+    for (uint64_t i = 0; param == 2 && i < bytes / 4; i++)
+        ((uint32_t *)array)[i] &= kept;
+}
+
+static void a_sum_of_8_bits_may_lose_digits(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (cases[i].fill != fill_e5m2 || cases[i].wrong)
+            continue;
+        kept = ~0x3ffu;
+        assert_int_equal(check(&cases[i], cut_the_output).verdict.violations, 0);
+        kept = ~0x7fffu;
+        assert_true(check(&cases[i], cut_the_output).verdict.violations > 500);
+    }
+}
+
 /* ---- what is refused ---- */
 
 #define HEAD                                                                                       \
@@ -267,6 +343,18 @@ static void shapes_without_a_rule_are_refused(void **state)
          LIFT_OK},
         {HEAD "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 " D4
               ", {%r1, %r2, %r3, %r4}, {%r5, %r6}, " C4 ";\n" TAIL,
+         LIFT_OK},
+        {HEAD "mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e5m2.f32 " D4 ", {%r1, %r2}, {%r5}, " C4
+              ";\n" TAIL,
+         LIFT_OK},
+        {HEAD "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32 " D4 ", {%r1, %r2}, {%r5}, " C4
+              ";\n" TAIL,
+         LIFT_MATRIX},
+        {HEAD "mma.sp.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32 " D4
+              ", {%r1, %r2, %r3, %r4}, {%r5, %r6, %r7, %r8}, " C4 ", %r9, 0;\n" TAIL,
+         LIFT_MATRIX},
+        {HEAD "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r1, %r2, %r3, %r4}"
+              ", {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r1, %r2, %r3, %r4};\n" TAIL,
          LIFT_MATRIX},
         {HEAD "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 " D4
               ", {%r1, %r2}, {%r3, %r4}, " C4 ", %r5, 0;\n" TAIL,
@@ -282,6 +370,15 @@ static void shapes_without_a_rule_are_refused(void **state)
          LIFT_OK},
         {HEAD "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 " D4
               ", %d2, %d3, %p1, 1, 1;\n" TAIL,
+         LIFT_MATRIX},
+        {HEAD "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e5m2 " D4
+              ", %d2, %d3, %p1, 1, 1;\n" TAIL,
+         LIFT_OK},
+        {HEAD "wgmma.mma_async.sync.aligned.m64n8k32.f16.e4m3.e5m2 {%r1, %r2}"
+              ", {%r3, %r4, %r5, %r6}, %d3, %p1, 1, -1;\n" TAIL,
+         LIFT_OK},
+        {HEAD "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e5m2 " D4
+              ", %d2, %d3, %p1, 1, 1, 0, 0;\n" TAIL,
          LIFT_MATRIX},
     };
     (void)state;
@@ -302,6 +399,7 @@ int main(void)
         cmocka_unit_test(products_are_held_against_themselves),
         cmocka_unit_test(shadows_lie_apart),
         cmocka_unit_test(a_wrong_product_is_found),
+        cmocka_unit_test(a_sum_of_8_bits_may_lose_digits),
         cmocka_unit_test(shapes_without_a_rule_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
