@@ -472,13 +472,20 @@ static void void_notes(struct gate_note *notes, uint64_t key)
     }
 }
 
-void gate_return(struct gate_turn *turn)
+void gate_postpone(struct gate_turn *turn)
 {
     if (!turn)
         return;
     uint64_t taken = atomic_load_explicit(&turn->taken, memory_order_relaxed);
     while ((taken & TURNS) && !atomic_compare_exchange_weak(&turn->taken, &taken, taken - 1))
         ;
+}
+
+void gate_return(struct gate_turn *turn)
+{
+    if (!turn)
+        return;
+    gate_postpone(turn);
     void_notes(atomic_load_explicit(&turn->notes, memory_order_relaxed),
                atomic_load_explicit(&turn->key, memory_order_relaxed));
 }

@@ -11,14 +11,14 @@ void ledger_pass_failed(const struct sink *sink, const struct kernel_spec *spec,
 }
 
 /* `probe`: the cost is a probe's; else a check's, which is large enough to change the unit of
- * debt. */
+ * debt, by which others may overdraw the budget: not for those that overdraw nothing. */
 static void charge(const struct account *account, bool probe, int64_t now, int64_t cost)
 {
     if (probe) {
         budget_add(account->budget, now, cost);
         budget_add(account->probes, now, cost);
     } else {
-        budget_charge(account->budget, now, cost);
+        (account->dear ? budget_add : budget_charge)(account->budget, now, cost);
         budget_note(account->use, now, cost);
     }
 }
@@ -42,7 +42,8 @@ void ledger_time(const struct sink *sink, const struct account *account, int64_t
 void ledger_begin_check(struct account *account, const struct known_kernel *kernel, uint64_t bytes,
                         int64_t now, int64_t thread)
 {
-    account->charged = thread + costs_estimate(&kernel->costs, bytes);
+    const int64_t estimate = costs_estimate(&kernel->costs, bytes);
+    account->charged = thread + (estimate ? estimate : kernel->spec->guess);
     charge(account, false, now, account->charged);
 }
 

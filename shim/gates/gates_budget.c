@@ -36,8 +36,10 @@ static int64_t wait_for_probe(struct pipeline *pipeline, struct ticket *ticket,
     if (ticket->outlier.detector == OUTLIER_OFF ||
         (ticket->gate.note && ticket->gate.note->blind) || !can_probe(pipeline, ticket))
         return NEVER;
+    const struct budget *budget = ticket->account.budget;
     int64_t wait = budget_wait(probes, NULL, ticket->began);
-    int64_t end = budget_wait_end(ticket->account.budget, ticket->began);
+    int64_t end = ticket->account.dear ? budget_wait(budget, NULL, ticket->began)
+                                       : budget_wait_end(budget, ticket->began);
     return wait > end ? wait : end;
 }
 
@@ -85,8 +87,16 @@ void gates_blind(struct ticket *ticket)
         ticket->gate.note->blind = true;
 }
 
-/* The random gate yields to the budget; the first launches of a signature do not, but are charged.
- */
+/* A launch whose turn came for being new, and that the budget refuses: the next one has it. */
+static void postpone(struct ticket *ticket)
+{
+    gate_postpone(ticket->gate.turn);
+    ticket->gate.turn = NULL;
+    ticket->otherwise = SKIP_BUDGET;
+}
+
+/* The random gate yields to the budget; the first launches of a signature do not, but are charged,
+ * unless their checks are dear. */
 enum skip gates_budget(const struct gate_query *query)
 {
     struct ticket *ticket = query->ticket;
@@ -96,12 +106,17 @@ enum skip gates_budget(const struct gate_query *query)
     ticket->otherwise = SKIP_NONE;
     paying_passed(ticket);
     ticket->rate = ticket->gate.note ? gate_rate(ticket->gate.note, ticket->began) : 0;
-    if (ticket->gate.result == GATE_FIRST)
+    ticket->account.dear = kernel->spec->guess > 0;
+    const bool first = ticket->gate.result == GATE_FIRST;
+    if (first && !ticket->account.dear)
         return SKIP_NONE;
-    ticket->wait = budget_wait(ticket->account.budget, ticket->account.use, ticket->began);
-    if (ticket->gate.result != GATE_RANDOM)
+    ticket->wait = budget_wait(ticket->account.budget,
+                               ticket->account.dear ? NULL : ticket->account.use, ticket->began);
+    if (first && ticket->wait)
+        postpone(ticket);
+    else if (!first && ticket->gate.result != GATE_RANDOM)
         ticket->otherwise = SKIP_NOT_SAMPLED;
-    else if (ticket->wait)
+    else if (!first && ticket->wait)
         ticket->otherwise = SKIP_BUDGET;
     return SKIP_NONE;
 }

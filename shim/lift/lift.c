@@ -343,6 +343,11 @@ const char *lift_formals(const struct lift *lift)
     return lift->formals;
 }
 
+bool lift_has_products(const struct lift *lift)
+{
+    return lift->products;
+}
+
 const struct lift_windows *lift_windows(const struct lift *lift)
 {
     return lift->windows.lets ? &lift->windows : NULL;

@@ -100,6 +100,8 @@ unsigned lift_views(const struct lift *lift, const struct lift_view **out);
  * lift_views is called "p<param>" in both, and is the i-th formal. */
 const char *lift_signature(const struct lift *lift);
 const char *lift_formals(const struct lift *lift);
+/* Whether it multiplies matrices: a check of it may take a thousand times as long as the launch. */
+bool lift_has_products(const struct lift *lift);
 /* NULL: each check covers all blocks. Else `window` is drawn from 0 to below `windows`. */
 const struct lift_windows *lift_windows(const struct lift *lift);
 

@@ -34,6 +34,7 @@ struct registry_entry {
     struct tolerance tolerance;
     const struct yaml_node *formula; /* whose roundings follow a kernel's types; or NULL */
     const struct lift *lift;         /* it was made for one kernel, of that one's PTX; or NULL */
+    int64_t guess;                   /* of its checks, see struct kernel_spec */
     const struct yaml_node *fuzz;    /* the mapping, which `cuvet fuzz` reads; or NULL */
     const struct yaml_node *lint;    /* the same for `cuvet lint` */
     bool met;                        /* a kernel that was launched has its name */

@@ -74,6 +74,8 @@ static bool add_windows(struct registry *registry, struct registry_entry *entry,
 }
 
 /* As read_entry leaves an entry with the required keys alone. */
+enum { LIFT_GUESS_NS = 2000000, PRODUCT_GUESS_NS = 50000000 };
+
 static struct registry_entry *make_entry(struct registry *registry, const struct lift *lift)
 {
     struct registry_entry *entry = arena_alloc(&registry->arena, sizeof *entry);
@@ -89,6 +91,7 @@ static struct registry_entry *make_entry(struct registry *registry, const struct
     entry->first = entry->after = -1;
     entry->outlier.spec.detector = -1;
     entry->lift = lift;
+    entry->guess = lift_has_products(lift) ? PRODUCT_GUESS_NS : LIFT_GUESS_NS;
     return entry;
 }
 

@@ -131,6 +131,7 @@ static const struct kernel_spec *make_spec(struct registry *registry,
     spec->deterministic = entry->deterministic;
     spec->contract = contract_of(registry, known);
     spec->lift = entry->lift;
+    spec->guess = entry->guess;
     spec->after = entry->after;
     struct error never = {0}; /* the names were found when the entry was read */
     if (outlier_choice_resolve(&entry->outlier, plan, &spec->outlier, &never))

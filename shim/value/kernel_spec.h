@@ -108,7 +108,10 @@ struct kernel_spec {
     int64_t subset;   /* as CUVET_SUBSET, 0: off; or -1: the global one */
     double freivalds; /* as CUVET_FREIVALDS, or -1: the global one */
     struct outlier_spec outlier;
-    const struct lift *lift;         /* the kernel's own PTX is its reference; or NULL */
+    const struct lift *lift; /* the kernel's own PTX is its reference; or NULL */
+    int64_t guess; /* ns that a check is taken to last before one has ended. Such a kernel's checks
+                      may last much longer than its launches: none overdraws the budget, the first
+                      ones neither. 0: of other kernels */
     struct spec_types *types;        /* that each launch decides, registry_typed(); or NULL */
     int after;                       /* number of its entry among those with `after`, or -1 */
     const struct contract *contract; /* contract.h; NULL: none */

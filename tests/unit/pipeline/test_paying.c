@@ -285,18 +285,32 @@ static void begin_pause(void)
         assert_true(++asked < PAUSE);
 }
 
+static struct gate *one_first(void)
+{
+    struct pipeline *pipeline = &world.fixture->pipeline;
+    struct gate *usual = pipeline->gate;
+    world.fixture->gate.first = 1;
+    pipeline->gate = gate_create(&world.fixture->gate);
+    passing.notes = gate_all_notes(pipeline->gate);
+    return usual;
+}
+
+static void back_to(struct gate *usual)
+{
+    struct pipeline *pipeline = &world.fixture->pipeline;
+    gate_destroy(pipeline->gate);
+    pipeline->gate = usual;
+    passing.notes = gate_all_notes(usual);
+}
+
 /* Once its turn is back, the next launch of the signature is the one that is checked. */
 static void a_returned_turn_ends_a_pause(void **state)
 {
-    struct pipeline *pipeline = &world.fixture->pipeline;
+    struct gate *usual = one_first();
     (void)state;
-    world.fixture->gate.first = 1;
-    struct gate *first = gate_create(&world.fixture->gate), *usual = pipeline->gate;
-    pipeline->gate = first;
-    passing.notes = gate_all_notes(first);
     begin_pause();
     fake.capturing = true;
-    gate_reset(first);
+    gate_reset(world.fixture->pipeline.gate);
     assert_false(launch_of(ROWS)); /* its turn comes back: it is being captured */
     assert_int_equal(world.fixture->skip[SKIP_CAPTURED], 1);
     assert_false(launch_of(ROWS));
@@ -305,9 +319,64 @@ static void a_returned_turn_ends_a_pause(void **state)
     assert_false(launch_of(ROWS));
     pipeline_fixture_settle(world.fixture);
     assert_int_equal(checked_or_looked_at(), 2);
-    pipeline->gate = usual;
-    passing.notes = gate_all_notes(usual);
-    gate_destroy(first);
+    back_to(usual);
+}
+
+/* Launches until one is checked or probed; below 0: none of so many is. */
+static int until_selected(int32_t rows, int most)
+{
+    const uint64_t before = checked_or_looked_at();
+    for (int i = 0; i < most; i++) {
+        launch_of(rows);
+        pipeline_fixture_settle(world.fixture);
+        if (checked_or_looked_at() > before)
+            return i;
+    }
+    return -1;
+}
+
+/* The first launches of a signature are charged and not refused. Where their checks are dear they
+ * wait for the budget. */
+static void dear_checks_overdraw_nothing(void **state)
+{
+    struct gate *usual = one_first();
+    (void)state;
+    begin_poor();
+    assert_int_equal(until_selected(ROWS / 2, 10), 0);
+    struct kernel_spec *spec = (struct kernel_spec *)own_thread.here->ticket.kernel->spec;
+    spec->guess = 50000000;
+    overdraw(LONG);
+    assert_int_equal(until_selected(ROWS / 4, 1000), -1);
+    overdraw(-BUDGET_WINDOW_NS);
+    assert_in_range(until_selected(ROWS / 4, 1000), 0, PAUSE);
+    spec->guess = 0;
+    back_to(usual);
+}
+
+/* What a check will cost is taken to be much as long as none has ended: the second of both waits.
+ */
+static void dear_checks_are_guessed(void **state)
+{
+    struct gate *usual = one_first();
+    (void)state;
+    begin_poor();
+    struct known_kernel *kernel = own_thread.here->ticket.kernel;
+    struct kernel_spec *spec = (struct kernel_spec *)kernel->spec;
+    const struct costs none = {0}, known = kernel->costs;
+    for (int dear = 0; dear < 2; dear++) {
+        kernel->costs = none;
+        spec->guess = dear ? 50000000 : 0;
+        gate_reset(world.fixture->pipeline.gate);
+        overdraw(-BUDGET_WINDOW_NS);
+        const uint64_t before = checked_or_looked_at();
+        launch_of(ROWS / 2);
+        launch_of(ROWS / 4);
+        pipeline_fixture_settle(world.fixture);
+        assert_int_equal(checked_or_looked_at() - before, dear ? 1 : 2);
+    }
+    spec->guess = 0;
+    kernel->costs = known;
+    back_to(usual);
 }
 
 static void a_reset_ends_a_pause(void **state)
@@ -512,6 +581,8 @@ int main(void)
         CASE(launches_that_ended_in_the_callback_are_numbered),
         CASE(a_refused_launch_leaves_the_bucket_that_it_was_in),
         CASE(a_returned_turn_ends_a_pause),
+        CASE(dear_checks_overdraw_nothing),
+        CASE(dear_checks_are_guessed),
         CASE(a_reset_ends_a_pause),
         CASE(the_hook_is_timed),
         CASE(a_storm_on_eight_threads_ends_in_the_callback),
