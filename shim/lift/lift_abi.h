@@ -53,6 +53,7 @@ struct lift_product {
     uint32_t format, format_b; /* enum lift_format; LIFT_F32: tf32 */
     uint32_t depth;
     uint32_t flags;
+    uint32_t exact, reserved[3];  /* whether no number of a has an error */
     struct lift_number before[2]; /* of LIFT_CUTS: what the sums of both rows are added to */
     union {
         struct lift_number own[8]; /* numbers of a fragment, as the thread's registers have them */

@@ -2,18 +2,36 @@
  * lift_product.cuh - products of matrices as a lifted kernel forms them, see lift_product.c. A part
  * of lift.cu, which has what it uses.
  */
-/* Line `line` of a matrix that a descriptor names, place k: as an address in shared memory. */
-static __device__ uint32_t place_there(uint64_t descriptor, bool across, uint32_t bytes,
-                                       uint32_t line, uint32_t k)
+/* Bytes of a row of the matrix's smallest parts. */
+static __device__ uint32_t span_of(uint64_t descriptor)
 {
-    const uint32_t mode = (uint32_t)(descriptor >> 62), span = mode ? 256u >> mode : 16;
+    const uint32_t mode = (uint32_t)(descriptor >> 62);
+    return mode ? 256u >> mode : 16;
+}
+
+static __device__ uint32_t swizzled(uint32_t at, uint32_t span)
+{
+    return at ^ (at >> 7 & (span / 16 - 1)) * 16;
+}
+
+/* Line `line` of a matrix that a descriptor names, place k: as an address in shared memory, before
+ * it is swizzled. */
+static __device__ uint32_t straight_place(uint64_t descriptor, bool across, uint32_t bytes,
+                                          uint32_t line, uint32_t k)
+{
+    const uint32_t mode = (uint32_t)(descriptor >> 62), span = span_of(descriptor);
     const uint32_t lead = (uint32_t)(descriptor >> 16 & 0x3fff) * 16;
     const uint32_t stride = (uint32_t)(descriptor >> 32 & 0x3fff) * 16;
     const uint32_t byte = (across ? line : k) * bytes, other = across ? k : line;
     const bool turned = across && mode == 0;
     uint32_t at = (uint32_t)(descriptor & 0x3fff) * 16 + byte % span + other % 8 * span;
-    at += byte / span * (turned ? stride : lead) + other / 8 * (turned ? lead : stride);
-    return at ^ (at >> 7 & (span / 16 - 1)) * 16;
+    return at + byte / span * (turned ? stride : lead) + other / 8 * (turned ? lead : stride);
+}
+
+static __device__ uint32_t place_there(uint64_t descriptor, bool across, uint32_t bytes,
+                                       uint32_t line, uint32_t k)
+{
+    return swizzled(straight_place(descriptor, across, bytes, line, k), span_of(descriptor));
 }
 
 /* A number of a tensor core's operand. */
@@ -45,6 +63,15 @@ static __device__ lift_number operand(const lift_product *p, lift_number n, bool
     return {minus ? -n.v : n.v, n.e};
 }
 
+/* Whether all of both rows has no error, and the numbers have 16 bits. */
+static __device__ void note_exact(lift_product *p)
+{
+    bool exact = p->format != LIFT_F32 && p->depth % 8 == 0;
+    for (uint32_t k = 0; k < p->depth; k++)
+        exact = exact && p->a[0][k].e == 0 && p->a[1][k].e == 0;
+    p->exact = exact;
+}
+
 /* The rows of a that this thread has sums in, from its warp's registers: register i of a lane has
  * numbers of row lane / 4, or 8 more where i is odd. `each`: numbers in a register. */
 LIFT_FN void cuvet_lift_rows(lift_product *p, uint64_t, uint32_t each)
@@ -59,6 +86,7 @@ LIFT_FN void cuvet_lift_rows(lift_product *p, uint64_t, uint32_t each)
             p->a[r][k] = operand(p, n, p->flags & LIFT_A_MINUS);
         }
     }
+    note_exact(p);
 }
 
 /* The columns of b: register i of a lane has numbers of column lane / 4. */
@@ -86,6 +114,7 @@ LIFT_FN void cuvet_lift_rows_there(lift_product *p, uint64_t descriptor, uint32_
                                             16 * warp + lane_of() / 4 + 8 * r, k);
             p->a[r][k] = operand(p, number_there(p, at), p->flags & LIFT_A_MINUS);
         }
+    note_exact(p);
 }
 
 /* Of both rows: the sum, what is wrong with it, and the sizes of its terms. */
@@ -112,11 +141,58 @@ LIFT_FN lift_sums cuvet_lift_sum(const lift_product *p, uint64_t, uint32_t colum
     return sums;
 }
 
+/* Eight numbers of 16 bits along a line; false: one of them has a shadow. */
+static __device__ bool read_exact(double *out, const lift_product *p, uint64_t descriptor,
+                                  uint32_t line, uint32_t k)
+{
+    const bool across = p->flags & LIFT_B_ACROSS;
+    const uint32_t span = span_of(descriptor), shift = 31 - __clz((int)p->cell);
+    const uint32_t first = straight_place(descriptor, across, 2, line, k);
+    uint32_t word[4];
+    if (!across)
+        asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
+                     : "r"(swizzled(first, span)));
+    for (uint32_t i = 0; i < 8; i++) {
+        const uint32_t at =
+            across ? swizzled(first + i * span, span) : swizzled(first, span) + 2 * i;
+        uint32_t bits;
+        if (across)
+            asm volatile("{ .reg .b16 h; ld.shared.u16 h, [%1]; cvt.u32.u16 %0, h; }"
+                         : "=r"(bits)
+                         : "r"(at));
+        else
+            bits = word[i / 2] >> i % 2 * 16 & 0xffff;
+        out[i] = widen(bits, p->format);
+        if (p->cells && ((const lift_number *)p->cells)[(at - p->shared) >> shift].e >= 0)
+            return false;
+    }
+    return true;
+}
+
+/* Terms of numbers without an error, which are most: those that a kernel multiplies as it has read
+ * them. */
+static __device__ void add_exact(lift_sums *sums, const lift_product *p, const double *b,
+                                 uint32_t k)
+{
+    const double sign = p->flags & LIFT_B_MINUS ? -1 : 1;
+    for (uint32_t i = 0; i < 8; i++)
+        for (int r = 0; r < 2; r++) {
+            const double a = p->a[r][k + i].v;
+            sums->v[r] = fma(a, sign * b[i], sums->v[r]);
+            sums->size[r] = fma(fabs(a), fabs(b[i]), sums->size[r]);
+        }
+}
+
 LIFT_FN lift_sums cuvet_lift_sum_there(const lift_product *p, uint64_t descriptor, uint32_t column)
 {
     lift_sums sums = {};
     const uint32_t bytes = p->format == LIFT_F32 ? 4 : 2, line = column + lane_of() % 4 * 2;
-    for (uint32_t k = 0; k < p->depth; k++) {
+    uint32_t k = 0;
+    double b[8];
+    for (; p->exact && k < p->depth && read_exact(b, p, descriptor, line, k); k += 8)
+        add_exact(&sums, p, b, k);
+    for (; k < p->depth; k++) {
         const uint32_t at = place_there(descriptor, p->flags & LIFT_B_ACROSS, bytes, line, k);
         add_term(&sums, p, operand(p, number_there(p, at), p->flags & LIFT_B_MINUS), k);
     }
