@@ -109,14 +109,14 @@ static bool encloses(const struct lift *lift, unsigned branch, unsigned at)
 }
 
 /* A copy of no bytes reads nothing: of selp(bytes, 0, p) p holds. */
-static void add_size(struct guards *g, const struct ptx_operand *size, unsigned deep)
+static void add_copy_size(struct guards *g, const struct ptx_operand *size, unsigned deep)
 {
     const struct ptx_instruction *ins = defined_by(g, size, "selp");
     if (!ins || deep > PARTS_DEEP || ins->operands[3].kind != PTX_REGISTER ||
         ins->operands[2].kind != PTX_IMMEDIATE || ins->operands[2].bits)
         return;
     predicate(g, ins->operands[3].reg, true, 0);
-    add_size(g, &ins->operands[1], deep + 1);
+    add_copy_size(g, &ins->operands[1], deep + 1);
 }
 
 unsigned lift_limits(const struct lift *lift, unsigned at, struct lift_limit *out)
@@ -126,7 +126,7 @@ unsigned lift_limits(const struct lift *lift, unsigned at, struct lift_limit *ou
     if (all[at].guarded)
         predicate(&g, all[at].guard, !all[at].guard_negated, 0);
     if (lift->step[at].class_ == CLASS_ASYNC && all[at].operand_count > 3)
-        add_size(&g, &all[at].operands[3], 0);
+        add_copy_size(&g, &all[at].operands[3], 0);
     for (unsigned i = 0; i < at; i++) {
         if (lift->step[i].class_ == CLASS_BRANCH && all[i].guarded &&
             all[i].operands[0].target > at && encloses(lift, i, at))

@@ -168,7 +168,7 @@ const struct lift_sum *lift_sum_cover(struct lift *lift, const struct lift_sum *
     return sum;
 }
 
-static void put_names(struct textbuf *out, const struct lift_term *term, int64_t times)
+static void put_term_names(struct textbuf *out, const struct lift_term *term, int64_t times)
 {
     for (unsigned i = 0; i < term->names; i++)
         textbuf_printf(out, "%s%s", i ? " * " : "", term->name[i]);
@@ -189,7 +189,7 @@ const char *lift_sum_text(struct lift *lift, const struct lift_sum *sum)
             if (times < 0)
                 continue;
             textbuf_printf(&out, "%s", sign < 0 ? any ? " - " : "0 - " : any ? " + " : "");
-            put_names(&out, &sum->term[i], times);
+            put_term_names(&out, &sum->term[i], times);
             any = true;
         }
     }

@@ -178,86 +178,87 @@ static void a_widened_number_is_one(void **state)
     }
 }
 
+static const struct {
+    const char *body, *extent; /* of the array that is written */
+} extents[] = {
+    {"st.global.f32 [%d5], %f2;\n", "(((block.x * 4 - 4) / 4 + 1) * 4) / 4"},
+    {"setp.lt.s32 %p1, %r2, %r1;\n@%p1 st.global.f32 [%d5+4], %f2;\n",
+     "(((p2 * 4) / 4 + 1) * 4) / 4"},
+    {"setp.ge.u32 %p1, %r2, %r1;\n@%p1 bra DONE;\nst.global.f32 [%d5], %f2;\nDONE:\n",
+     "(((p2 * 4 - 4) / 4 + 1) * 4) / 4"},
+    {"mov.u32 %r4, 0;\nAGAIN:\nadd.s32 %r5, %r4, %r2;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
+     "st.global.f32 [%d6], %f2;\nadd.s32 %r4, %r4, 64;\nsetp.lt.s32 %p1, %r4, %r1;\n"
+     "@%p1 bra AGAIN;\n",
+     "(((((p2) / 64) * 256 + block.x * 4 + 252) / 4 + 1) * 4) / 4"},
+    {"mov.u32 %r4, %ctaid.y;\nand.b32 %r5, %r4, 65534;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
+     "st.global.f32 [%d6], %f2;\n",
+     "(((min(grid.y - 1, 65534) * 4) / 4 + 1) * 4) / 4"},
+    /* A loop that ends where both differ no more, in either order. */
+    {"mov.u32 %r4, 0;\nAGAIN:\nadd.s32 %r5, %r4, %r2;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
+     "st.global.f32 [%d6], %f2;\nadd.s32 %r4, %r4, 64;\nsetp.ne.s32 %p1, %r1, %r4;\n"
+     "@%p1 bra AGAIN;\n",
+     "(((((p2) / 64) * 256 + block.x * 4 + 252) / 4 + 1) * 4) / 4"},
+    {"mov.u32 %r4, 0;\nAGAIN:\nadd.s32 %r5, %r4, %r2;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
+     "st.global.f32 [%d6], %f2;\nadd.s32 %r4, %r4, 64;\nsetp.gt.s32 %p1, %r1, %r4;\n"
+     "@%p1 bra AGAIN;\n",
+     "(((((p2) / 64) * 256 + block.x * 4 + 252) / 4 + 1) * 4) / 4"},
+    /* What bounds a sum bounds its parts. */
+    {"add.s32 %r5, %r2, 32;\nsetp.lt.s32 %p1, %r5, %r1;\n@%p1 st.global.f32 [%d5], %f2;\n",
+     "(((p2 * 4 - 4) / 4 + 1) * 4) / 4"},
+    {"add.s32 %r5, %r2, -32;\nsetp.lt.s32 %p1, %r5, %r1;\n@%p1 st.global.f32 [%d5], %f2;\n",
+     "(((block.x * 4 - 4) / 4 + 1) * 4) / 4"},
+    {"sub.s32 %r4, %r1, %r3;\nsetp.lt.s32 %p1, %r2, %r4;\n@%p1 st.global.f32 [%d5], %f2;\n",
+     "(((p2 * 4 - 4) / 4 + 1) * 4) / 4"},
+    /* What is selected is bounded by the predicate. */
+    {"setp.lt.s32 %p1, %r2, %r1;\nselp.b32 %r5, %r2, 0, %p1;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
+     "st.global.f32 [%d6+4], %f2;\n",
+     "(((max(p2 - 1, 0) * 4 + 4) / 4 + 1) * 4) / 4"},
+    {"setp.lt.s32 %p1, %r2, %r1;\nselp.b32 %r5, 0, %r2, %p1;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
+     "st.global.f32 [%d6], %f2;\n",
+     "(((max(0, block.x - 1) * 4) / 4 + 1) * 4) / 4"},
+    /* One bound for both accesses. */
+    {"mad.wide.u32 %d6, %r1, 4, %d2;\nst.global.f32 [%d6+8], %f2;\nst.global.f32 [%d5+16], "
+     "%f2;\n",
+     "(((p2 * 4 + block.x * 4 + 12) / 4 + 1) * 4) / 4"},
+    /* (x + sign bits) / 4, as a compiler divides a signed number. */
+    {"shr.s32 %r4, %r1, 31;\nshr.u32 %r5, %r4, 30;\nadd.s32 %r6, %r1, %r5;\nshr.s32 %r7, %r6, "
+     "2;\n"
+     "mad.wide.u32 %d6, %r7, 4, %d2;\nst.global.f32 [%d6], %f2;\n",
+     "(((((p2) / 4) * 4) / 4 + 1) * 4) / 4"},
+    {"and.b32 %r5, %r2, 31;\nmad.wide.u32 %d6, %r5, 4, %d2;\nst.global.f32 [%d6], %f2;\n",
+     "(((124) / 4 + 1) * 4) / 4"},
+    {"mul.hi.u32 %r5, %r2, -1431655765;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
+     "st.global.f32 [%d6], %f2;\n",
+     "(((((block.x * 2863311531 - 2863311531) / 4294967296) * 4) / 4 + 1) * 4) / 4"},
+    {"mul.hi.s32 %r5, %r2, -1431655765;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
+     "st.global.f32 [%d6], %f2;\n",
+     "(((0) / 4 + 1) * 4) / 4"},
+    {"cvt.u64.u32 %d7, %r2;\nmul.hi.u64 %d8, %d7, 2951479051793528259;\nshl.b64 %d0, %d8, 2;\n"
+     "add.s64 %d6, %d2, %d0;\nst.global.f32 [%d6], %f2;\n",
+     "(((((block.x * 687194768 - 687194768) / 4294967296) * 4) / 4 + 1) * 4) / 4"},
+    {"cvt.u16.u32 %h1, %r2;\nmul.hi.u16 %h2, %h1, -21845;\ncvt.u32.u16 %r5, %h2;\n"
+     "mad.wide.u32 %d6, %r5, 4, %d2;\nst.global.f32 [%d6], %f2;\n",
+     "(((((block.x * 43691 - 43691) / 65536) * 4) / 4 + 1) * 4) / 4"},
+    {"cvt.rn.f32.s32 %f3, %r2;\nmul.f32 %f4, %f3, %f3;\ncvt.rzi.s32.f32 %r5, %f4;\n"
+     "mad.wide.u32 %d6, %r5, 4, %d2;\nst.global.f32 [%d6], %f2;\n",
+     NULL},
+    {"shl.b32 %r4, %r2, %r1;\nmad.wide.u32 %d6, %r4, 4, %d2;\nst.global.f32 [%d6], %f2;\n", NULL},
+};
+
 static void extents_follow_guards(void **state)
 {
-    static const struct {
-        const char *body, *extent; /* of the array that is written */
-    } rows[] = {
-        {"st.global.f32 [%d5], %f2;\n", "(((block.x * 4 - 4) / 4 + 1) * 4) / 4"},
-        {"setp.lt.s32 %p1, %r2, %r1;\n@%p1 st.global.f32 [%d5+4], %f2;\n",
-         "(((p2 * 4) / 4 + 1) * 4) / 4"},
-        {"setp.ge.u32 %p1, %r2, %r1;\n@%p1 bra DONE;\nst.global.f32 [%d5], %f2;\nDONE:\n",
-         "(((p2 * 4 - 4) / 4 + 1) * 4) / 4"},
-        {"mov.u32 %r4, 0;\nAGAIN:\nadd.s32 %r5, %r4, %r2;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
-         "st.global.f32 [%d6], %f2;\nadd.s32 %r4, %r4, 64;\nsetp.lt.s32 %p1, %r4, %r1;\n"
-         "@%p1 bra AGAIN;\n",
-         "(((((p2) / 64) * 256 + block.x * 4 + 252) / 4 + 1) * 4) / 4"},
-        {"mov.u32 %r4, %ctaid.y;\nand.b32 %r5, %r4, 65534;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
-         "st.global.f32 [%d6], %f2;\n",
-         "(((min(grid.y - 1, 65534) * 4) / 4 + 1) * 4) / 4"},
-        /* A loop that ends where both differ no more, in either order. */
-        {"mov.u32 %r4, 0;\nAGAIN:\nadd.s32 %r5, %r4, %r2;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
-         "st.global.f32 [%d6], %f2;\nadd.s32 %r4, %r4, 64;\nsetp.ne.s32 %p1, %r1, %r4;\n"
-         "@%p1 bra AGAIN;\n",
-         "(((((p2) / 64) * 256 + block.x * 4 + 252) / 4 + 1) * 4) / 4"},
-        {"mov.u32 %r4, 0;\nAGAIN:\nadd.s32 %r5, %r4, %r2;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
-         "st.global.f32 [%d6], %f2;\nadd.s32 %r4, %r4, 64;\nsetp.gt.s32 %p1, %r1, %r4;\n"
-         "@%p1 bra AGAIN;\n",
-         "(((((p2) / 64) * 256 + block.x * 4 + 252) / 4 + 1) * 4) / 4"},
-        /* What bounds a sum bounds its parts. */
-        {"add.s32 %r5, %r2, 32;\nsetp.lt.s32 %p1, %r5, %r1;\n@%p1 st.global.f32 [%d5], %f2;\n",
-         "(((p2 * 4 - 4) / 4 + 1) * 4) / 4"},
-        {"add.s32 %r5, %r2, -32;\nsetp.lt.s32 %p1, %r5, %r1;\n@%p1 st.global.f32 [%d5], %f2;\n",
-         "(((block.x * 4 - 4) / 4 + 1) * 4) / 4"},
-        {"sub.s32 %r4, %r1, %r3;\nsetp.lt.s32 %p1, %r2, %r4;\n@%p1 st.global.f32 [%d5], %f2;\n",
-         "(((p2 * 4 - 4) / 4 + 1) * 4) / 4"},
-        /* What is selected is bounded by the predicate. */
-        {"setp.lt.s32 %p1, %r2, %r1;\nselp.b32 %r5, %r2, 0, %p1;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
-         "st.global.f32 [%d6+4], %f2;\n",
-         "(((max(p2 - 1, 0) * 4 + 4) / 4 + 1) * 4) / 4"},
-        {"setp.lt.s32 %p1, %r2, %r1;\nselp.b32 %r5, 0, %r2, %p1;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
-         "st.global.f32 [%d6], %f2;\n",
-         "(((max(0, block.x - 1) * 4) / 4 + 1) * 4) / 4"},
-        /* One bound for both accesses. */
-        {"mad.wide.u32 %d6, %r1, 4, %d2;\nst.global.f32 [%d6+8], %f2;\nst.global.f32 [%d5+16], "
-         "%f2;\n",
-         "(((p2 * 4 + block.x * 4 + 12) / 4 + 1) * 4) / 4"},
-        /* (x + sign bits) / 4, as a compiler divides a signed number. */
-        {"shr.s32 %r4, %r1, 31;\nshr.u32 %r5, %r4, 30;\nadd.s32 %r6, %r1, %r5;\nshr.s32 %r7, %r6, "
-         "2;\n"
-         "mad.wide.u32 %d6, %r7, 4, %d2;\nst.global.f32 [%d6], %f2;\n",
-         "(((((p2) / 4) * 4) / 4 + 1) * 4) / 4"},
-        {"and.b32 %r5, %r2, 31;\nmad.wide.u32 %d6, %r5, 4, %d2;\nst.global.f32 [%d6], %f2;\n",
-         "(((124) / 4 + 1) * 4) / 4"},
-        {"mul.hi.u32 %r5, %r2, -1431655765;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
-         "st.global.f32 [%d6], %f2;\n",
-         "(((((block.x * 2863311531 - 2863311531) / 4294967296) * 4) / 4 + 1) * 4) / 4"},
-        {"mul.hi.s32 %r5, %r2, -1431655765;\nmad.wide.u32 %d6, %r5, 4, %d2;\n"
-         "st.global.f32 [%d6], %f2;\n",
-         "(((0) / 4 + 1) * 4) / 4"},
-        {"cvt.u64.u32 %d7, %r2;\nmul.hi.u64 %d8, %d7, 2951479051793528259;\nshl.b64 %d0, %d8, 2;\n"
-         "add.s64 %d6, %d2, %d0;\nst.global.f32 [%d6], %f2;\n",
-         "(((((block.x * 687194768 - 687194768) / 4294967296) * 4) / 4 + 1) * 4) / 4"},
-        {"cvt.u16.u32 %h1, %r2;\nmul.hi.u16 %h2, %h1, -21845;\ncvt.u32.u16 %r5, %h2;\n"
-         "mad.wide.u32 %d6, %r5, 4, %d2;\nst.global.f32 [%d6], %f2;\n",
-         "(((((block.x * 43691 - 43691) / 65536) * 4) / 4 + 1) * 4) / 4"},
-        {"cvt.rn.f32.s32 %f3, %r2;\nmul.f32 %f4, %f3, %f3;\ncvt.rzi.s32.f32 %r5, %f4;\n"
-         "mad.wide.u32 %d6, %r5, 4, %d2;\nst.global.f32 [%d6], %f2;\n",
-         NULL},
-        {"shl.b32 %r4, %r2, %r1;\nmad.wide.u32 %d6, %r4, 4, %d2;\nst.global.f32 [%d6], %f2;\n",
-         NULL},
-    };
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < sizeof extents / sizeof *extents; i++) {
         char text[4096], expected[256];
         const struct lift_view *view;
         struct lift *lift;
         snprintf(text, sizeof text,
                  "%sld.global.f32 %%f1, [%%d4];\nadd.f32 %%f2, %%f1, %%f1;\n%s%s", HEAD,
-                 rows[i].body, TAIL);
+                 extents[i].body, TAIL);
         assert_int_equal(make(&lift, text), LIFT_OK);
         assert_int_equal(lift_views(lift, &view), 2);
-        snprintf(expected, sizeof expected, "f32 p1?[%s]", rows[i].extent ? rows[i].extent : "*");
+        snprintf(expected, sizeof expected, "f32 p1?[%s]",
+                 extents[i].extent ? extents[i].extent : "*");
         if (!strstr(lift_signature(lift), expected))
             fail_msg("%s lacks %s", lift_signature(lift), expected);
         lift_free(lift);
