@@ -5,7 +5,7 @@
 #include <string.h>
 #include "driver/jitlink_api.h"
 
-enum { SM_REGISTERS = 65536, MOST_REGISTERS = 255 /* of a thread */ };
+enum { SM_REGISTERS = 65536, MOST_REGISTERS = 255 /* of a thread */, MOST_THREADS = 1024 };
 
 void ptx_link_arch(const char *text, int arch, char out[PTX_LINK_ARCH])
 {
@@ -28,7 +28,9 @@ unsigned ptx_link_registers(const char *text)
         threads *= strtoul(at, &end, 10);
         at = end;
     }
-    unsigned each = threads ? (unsigned)(SM_REGISTERS / ((threads + 31) / 32 * 32) / 8 * 8) : 0;
+    if (!threads)
+        threads = MOST_THREADS;
+    unsigned each = (unsigned)(SM_REGISTERS / ((threads + 127) / 128 * 128) / 8 * 8);
     return each < MOST_REGISTERS ? each : 0;
 }
 

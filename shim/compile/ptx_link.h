@@ -10,8 +10,9 @@
 enum { PTX_LINK_ARCH = 24 };
 void ptx_link_arch(const char *text, int arch, char out[PTX_LINK_ARCH]);
 
-/* Registers that a thread may have for a block of the entry's .reqntid or .maxntid to fit an SM; 0:
- * any number. ptxas holds the entry to it by itself, and its functions by this option alone. */
+/* Registers that a thread may have for a block of the entry's .reqntid or .maxntid, else of the
+ * largest size, to fit an SM, which gives them to four warps at once; 0: any number. ptxas holds
+ * the entry to it by itself, and its functions by this option alone. */
 unsigned ptx_link_registers(const char *text);
 
 /* Compiles a terminated text. nvJitLink is loaded (driver/jitlink_api.h). The caller releases *out.

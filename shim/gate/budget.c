@@ -43,6 +43,13 @@ int64_t budget_wait(const struct budget *budget, const struct budget_use *use, i
     return debt_wait(budget, use ? units_ahead(budget, use, now) : 0, debt);
 }
 
+int64_t budget_wait_dear(const struct budget *budget, const struct budget_use *use, int64_t now)
+{
+    int64_t debt = atomic_load_explicit(&budget->paid_until, memory_order_relaxed) - now;
+    double ahead = units_ahead(budget, use, now) * (double)BUDGET_UNIT_NS;
+    return budget->share <= 0 || (double)debt <= ahead ? 0 : debt - (int64_t)ahead;
+}
+
 int64_t budget_wait_end(const struct budget *budget, int64_t now)
 {
     int64_t debt = atomic_load_explicit(&budget->paid_until, memory_order_relaxed) - now;

@@ -38,8 +38,9 @@ static int64_t wait_for_probe(struct pipeline *pipeline, struct ticket *ticket,
         return NEVER;
     const struct budget *budget = ticket->account.budget;
     int64_t wait = budget_wait(probes, NULL, ticket->began);
-    int64_t end = ticket->account.dear ? budget_wait(budget, NULL, ticket->began)
-                                       : budget_wait_end(budget, ticket->began);
+    int64_t end = ticket->account.dear
+                      ? budget_wait_dear(budget, ticket->account.use, ticket->began)
+                      : budget_wait_end(budget, ticket->began);
     return wait > end ? wait : end;
 }
 
@@ -92,6 +93,8 @@ static void postpone(struct ticket *ticket)
 {
     gate_postpone(ticket->gate.turn);
     ticket->gate.turn = NULL;
+    if (ticket->gate.note)
+        ticket->gate.note->next = 0; /* the pause ends where the budget has room */
     ticket->otherwise = SKIP_BUDGET;
 }
 
@@ -110,8 +113,8 @@ enum skip gates_budget(const struct gate_query *query)
     const bool first = ticket->gate.result == GATE_FIRST;
     if (first && !ticket->account.dear)
         return SKIP_NONE;
-    ticket->wait = budget_wait(ticket->account.budget,
-                               ticket->account.dear ? NULL : ticket->account.use, ticket->began);
+    ticket->wait = (ticket->account.dear ? budget_wait_dear : budget_wait)(
+        ticket->account.budget, ticket->account.use, ticket->began);
     if (first && ticket->wait)
         postpone(ticket);
     else if (!first && ticket->gate.result != GATE_RANDOM)

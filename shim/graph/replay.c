@@ -364,12 +364,19 @@ static enum skip arm_copies(struct twin_place *place, struct pipeline *pipeline,
     return place->lacked ? SKIP_GRAPH : SKIP_DRIVER;
 }
 
+/* Whether the budget postponed it, as it does with dear checks alone (kernel_spec.guess). */
+static bool is_postponed(const struct ticket *ticket, enum skip skip)
+{
+    return skip == SKIP_BUDGET && ticket->account.dear;
+}
+
 /* It is not checked: no longer due for being new, unless that may pass. */
 static void note_skipped(struct graph_subject *subject, const struct pipeline *pipeline,
                          const struct ticket *ticket, enum skip skip)
 {
     subject->blind |= ticket->blind;
-    if (!subject->probed && (!gates_may_pass(skip) || ++subject->tries >= MOST_TRIES))
+    if (!subject->probed && !is_postponed(ticket, skip) &&
+        (!gates_may_pass(skip) || ++subject->tries >= MOST_TRIES))
         subject->first = gate_generation(pipeline->gate);
 }
 
@@ -441,7 +448,7 @@ static bool replay_is_whole(const struct graph *graph, uint32_t begin)
 
 /* In the order of the nodes, so that numbers of launches are those of the program run eagerly.
  * Where the budget ends all that are left yield to it, but for those that are new; the next replay
- * begins with the first of them. */
+ * begins with the first of them. A dear check that it postpones ends nothing. */
 void replay_arm(struct graph *graph, struct pipeline *pipeline, const void *stream,
                 CUcontext context, uint64_t replay)
 {
@@ -459,7 +466,8 @@ void replay_arm(struct graph *graph, struct pipeline *pipeline, const void *stre
             continue;
         if (spent && !subject_is_new(subject, pipeline) && subject->follows != replay + 1)
             ledger_count(sink, subject->kernel->spec, SKIP_BUDGET, 1);
-        else if (arm_subject(graph, subject, pipeline, &where, replay) == SKIP_BUDGET && !spent) {
+        else if (arm_subject(graph, subject, pipeline, &where, replay) == SKIP_BUDGET && !spent &&
+                 !graph->ticket->account.dear) {
             spent = true;
             graph->begin = at;
         }

@@ -1,6 +1,5 @@
 #include "lift/lift.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include "lift/lift_abi.h"
@@ -205,7 +204,8 @@ static const char *find_parts(struct lift *lift)
     return all;
 }
 
-/* A kernel with products works long for few bytes: of it a check covers PRODUCT_BLOCKS. */
+/* A kernel with products works long for few bytes: of it a check covers PRODUCT_BLOCKS, or those at
+ * one place along x where the grid has more along y and z. */
 enum { PRODUCT_BLOCKS = 16 };
 
 static void find_windows(struct lift *lift, uint64_t window)
@@ -213,10 +213,12 @@ static void find_windows(struct lift *lift, uint64_t window)
     const char *all = find_parts(lift);
     if (!all && !lift->products)
         return;
-    add_let(lift, "windows",
-            arena_format(&lift->arena, "max(1, min(grid.x, max((%s) / %llu, grid.x / %d)))",
-                         all ? all : "0", (unsigned long long)window,
-                         lift->products ? PRODUCT_BLOCKS : INT_MAX));
+    const char *bytes =
+        arena_format(&lift->arena, "(%s) / %llu", all ? all : "0", (unsigned long long)window);
+    if (lift->products)
+        bytes = arena_format(&lift->arena, "max(%s, (grid.x * grid.y * grid.z + %d) / %d)", bytes,
+                             PRODUCT_BLOCKS - 1, PRODUCT_BLOCKS);
+    add_let(lift, "windows", arena_format(&lift->arena, "max(1, min(grid.x, %s))", bytes));
     add_let(lift, "first_block", "window * grid.x / windows");
     add_let(lift, "last_block", "(window + 1) * grid.x / windows - 1");
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 #include "lift/lift_parts.h"
 
+enum { STEPS = 8000 /* of one bound, at most */, ALL_STEPS = 100000 /* of one kernel */ };
 enum { DEEP = 24, LONG = 600, NESTED = 20, LITTLE = 1023 /* threads of a block, less one */ };
 
 struct bound {
@@ -391,6 +392,8 @@ static sum most_register(struct bound *b, unsigned reg)
 static sum most(struct bound *b, const struct ptx_operand *operand)
 {
     int64_t value;
+    if (++b->lift->steps > b->lift->most_steps)
+        return NULL;
     if (extent_constant(operand, &value))
         return number(b, value);
     if (operand->kind == PTX_SPECIAL)
@@ -414,6 +417,7 @@ static struct reach find_reach(struct lift *lift, unsigned at, bool whole)
     struct lift_limit limit[LIFT_LIMITS];
     struct bound b = {.lift = lift, .limit = limit, .whole = whole};
     b.limits = lift_limits(lift, at, limit);
+    lift->most_steps = lift->steps + STEPS < ALL_STEPS ? lift->steps + STEPS : ALL_STEPS;
     int64_t bytes = (int64_t)(ptx_type_bits(ins->types[0]) / 8 * ins->vector);
     if (copy && !extent_constant(&ins->operands[2], &bytes))
         bytes = 0;

@@ -75,6 +75,7 @@ struct lift {
     bool products; /* it has CLASS_PRODUCT */
     const char *signature, *formals;
     struct lift_windows windows;
+    unsigned steps, most_steps; /* of lift_extent.c: bounds of operands that were read */
     struct lift_code *code; /* LIFT_CODES */
 };
 

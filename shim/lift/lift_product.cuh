@@ -276,7 +276,8 @@ static __device__ double lost(const lift_product *p, const lift_sums *sums, cons
         const double a = p->a8[r][k];
         top = fmax(top, fmax(power(a * b[k]), power8(a, p->format) * power8(b[k], p->format_b)));
     }
-    double all = fmin(before, 0x1p-13 * top);
+    /* In two steps the first one's result is cut as well, and cut again. */
+    double all = halves ? 3 * 0x1p-13 * top : fmin(before, 0x1p-13 * top);
     for (uint32_t k = 0; k < p->depth; k++) {
         const double units = fabs(p->a8[r][k] * b[k]) / top * 0x1p13;
         all += (units - trunc(units)) * (0x1p-13 * top);

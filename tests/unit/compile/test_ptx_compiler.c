@@ -381,10 +381,10 @@ static void large_blocks_limit_registers(void **state)
     static const struct {
         const char *text;
         unsigned registers;
-    } cases[] = {{"", 0},
+    } cases[] = {{"", 64},
                  {"\n.reqntid 128, 1, 1\n", 0},
                  {"\n.reqntid 256\n", 0},
-                 {"\n.reqntid 257\n", 224},
+                 {"\n.reqntid 257\n", 168},
                  {"\n.maxntid 32, 16, 1\n", 128},
                  {"\n.reqntid 8, 8, 12\n", 80},
                  {"\n.maxntid 1024, 1, 1\n", 64},

@@ -33,6 +33,21 @@ static void an_estimate_is_corrected(void **state)
     assert_true(budget_allows(&budget, NULL, start + 3 * MS));
 }
 
+/* An unused signature may overdraw by twenty units; of a dear check these are small ones. */
+static void a_dear_check_overdraws_little(void **state)
+{
+    (void)state;
+    struct budget budget;
+    const struct budget_use use = {0};
+    budget_open(&budget, 0.05);
+    budget_charge(&budget, start, 500 * MS); /* a step of 10 s: a debt of 9.8 s */
+    assert_true(budget_allows(&budget, &use, start));
+    assert_in_range(budget_wait_dear(&budget, &use, start), 9599ll * MS, 9601ll * MS);
+    assert_int_equal(budget_wait_dear(&budget, &use, start + 9610ll * MS), 0);
+    budget_open(&budget, 0);
+    assert_int_equal(budget_wait_dear(&budget, &use, start), 0);
+}
+
 static void credit_has_an_end(void **state)
 {
     (void)state;
@@ -144,6 +159,7 @@ int main(void)
         cmocka_unit_test(without_a_share_all_is_allowed),
         cmocka_unit_test(a_debt_stops_those_who_used_most),
         cmocka_unit_test(the_unit_is_that_of_dear_checks),
+        cmocka_unit_test(a_dear_check_overdraws_little),
         cmocka_unit_test(use_is_forgotten_and_corrected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -276,7 +276,7 @@ static void windows_follow_blocks(void **state)
     static const char *const expected[][2] = {
         {"first1", "((first_block * p2) * 4)) / 16 * 16 / 4"},
         {"bytes1", "((block.x * 4 + grid.x * p2 * 4 - p2 * 4 - 4) / 4 + 1) * 4"},
-        {"windows", "max(1, min(grid.x, max((bytes1) / 65536, grid.x / 2147483647)))"},
+        {"windows", "max(1, min(grid.x, (bytes1) / 65536))"},
         {"first_block", "window * grid.x / windows"},
         {"last_block", "(window + 1) * grid.x / windows - 1"}};
     struct error err = {{0}};
