@@ -76,7 +76,7 @@ struct lift {
     const char *signature, *formals;
     struct lift_windows windows;
     unsigned steps, most_steps; /* of lift_extent.c: bounds of operands that were read */
-    struct lift_code *code; /* LIFT_CODES */
+    struct lift_code *code;     /* LIFT_CODES */
 };
 
 /* Notes why the kernel is not lifted: the line of `at` (NULL: none) and a sentence. */
