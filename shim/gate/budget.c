@@ -46,7 +46,8 @@ int64_t budget_wait(const struct budget *budget, const struct budget_use *use, i
 int64_t budget_wait_dear(const struct budget *budget, const struct budget_use *use, int64_t now)
 {
     int64_t debt = atomic_load_explicit(&budget->paid_until, memory_order_relaxed) - now;
-    double ahead = units_ahead(budget, use, now) * (double)BUDGET_UNIT_NS;
+    const int64_t unit = BUDGET_UNIT_NS;
+    double ahead = units_ahead(budget, use, now) * (double)unit;
     return budget->share <= 0 || (double)debt <= ahead ? 0 : debt - (int64_t)ahead;
 }
 
