@@ -30,10 +30,10 @@ enum { PROJECT_LEAST_PART = 1024, PROJECT_PART = 8192 };
  */
 static inline int64_t project_part(int64_t n)
 {
-    int64_t part = n <= PROJECT_PART ? n : PROJECT_PART;
-    while (part >= PROJECT_LEAST_PART && n % part != 0)
-        part--;
-    return part >= PROJECT_LEAST_PART ? part : n;
+    int64_t parts = (n + PROJECT_PART - 1) / PROJECT_PART;
+    while (parts * PROJECT_LEAST_PART <= n && n % parts != 0)
+        parts++;
+    return parts * PROJECT_LEAST_PART <= n ? n / parts : n;
 }
 
 /*

@@ -105,7 +105,8 @@ uint64_t gate_seed_of(const struct gate *gate, uint64_t key, uint64_t number);
  * (captured, no room in the arena), so that a later one is still checked. NULL is allowed. Any
  * thread. */
 void gate_return(struct gate_turn *turn);
-/* The same for a later launch: what the notes pass over goes on being passed over. */
+/* The same, but notes stay valid: launches that a pause passes over are still passed over, and the
+ * first launch behind the pause takes the turn. */
 void gate_postpone(struct gate_turn *turn);
 
 /* The probability where a spec sets none, 0 to 1. Any thread, at any time. */

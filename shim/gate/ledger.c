@@ -11,7 +11,7 @@ void ledger_pass_failed(const struct sink *sink, const struct kernel_spec *spec,
 }
 
 /* `probe`: the cost is a probe's; else a check's, which is large enough to change the unit of
- * debt, by which others may overdraw the budget: not for those that overdraw nothing. */
+ * debt. That of a dear check does not: others would overdraw the budget by many times its cost. */
 static void charge(const struct account *account, bool probe, int64_t now, int64_t cost)
 {
     if (probe) {

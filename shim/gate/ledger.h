@@ -55,7 +55,7 @@ struct account {
     struct budget *probes;  /* the outlier gate's, where it may probe the launch; else NULL */
     struct budget_use *use; /* of its signature, noted too; NULL: it is not */
     int64_t charged;        /* when its check began */
-    bool dear;              /* its kernel's checks overdraw nothing (kernel_spec.guess) */
+    bool dear;              /* its kernel's checks wait for the budget (kernel_spec.guess) */
 };
 
 /* The time of the program's thread, which no check pays for: its reports, and, where there is an

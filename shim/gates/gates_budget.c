@@ -88,14 +88,13 @@ void gates_blind(struct ticket *ticket)
         ticket->gate.note->blind = true;
 }
 
-/* A launch whose turn came for being new, and that the budget refuses: the next one has it. */
+/* The budget refuses the first launch of a signature: a later one is the first then. */
 static void postpone(struct ticket *ticket)
 {
     gate_postpone(ticket->gate.turn);
     ticket->gate.turn = NULL;
     if (ticket->gate.note)
         ticket->gate.note->next = 0; /* the pause ends where the budget has room */
-    ticket->otherwise = SKIP_BUDGET;
 }
 
 /* The random gate yields to the budget; the first launches of a signature do not, but are charged,
@@ -110,17 +109,16 @@ enum skip gates_budget(const struct gate_query *query)
     paying_passed(ticket);
     ticket->rate = ticket->gate.note ? gate_rate(ticket->gate.note, ticket->began) : 0;
     ticket->account.dear = kernel->spec->guess > 0;
-    const bool first = ticket->gate.result == GATE_FIRST;
-    if (first && !ticket->account.dear)
+    if (ticket->gate.result == GATE_FIRST && !ticket->account.dear)
         return SKIP_NONE;
     ticket->wait = (ticket->account.dear ? budget_wait_dear : budget_wait)(
         ticket->account.budget, ticket->account.use, ticket->began);
-    if (first && ticket->wait)
-        postpone(ticket);
-    else if (!first && ticket->gate.result != GATE_RANDOM)
+    if (ticket->gate.result != GATE_FIRST && ticket->gate.result != GATE_RANDOM)
         ticket->otherwise = SKIP_NOT_SAMPLED;
-    else if (!first && ticket->wait)
+    else if (ticket->wait)
         ticket->otherwise = SKIP_BUDGET;
+    if (ticket->gate.result == GATE_FIRST && ticket->wait)
+        postpone(ticket);
     return SKIP_NONE;
 }
 

@@ -467,7 +467,7 @@ void replay_arm(struct graph *graph, struct pipeline *pipeline, const void *stre
         if (spent && !subject_is_new(subject, pipeline) && subject->follows != replay + 1)
             ledger_count(sink, subject->kernel->spec, SKIP_BUDGET, 1);
         else if (arm_subject(graph, subject, pipeline, &where, replay) == SKIP_BUDGET && !spent &&
-                 !graph->ticket->account.dear) {
+                 !is_postponed(graph->ticket, SKIP_BUDGET)) {
             spent = true;
             graph->begin = at;
         }

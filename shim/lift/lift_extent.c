@@ -63,22 +63,24 @@ static sum name_binary(struct bound *b, const char *format, sum x, sum y)
                : NULL;
 }
 
-static sum smaller(struct bound *b, sum x, sum y)
+/* The smaller of both, or the larger; `format` is its name where that is not known. */
+static sum choose(struct bound *b, bool least, const char *format, sum x, sum y)
 {
     if (!x || !y)
         return NULL;
-    return lift_sum_at_most(x, y)   ? x
-           : lift_sum_at_most(y, x) ? y
-                                    : name_binary(b, "min(%s, %s)", x, y);
+    if (lift_sum_at_most(x, y))
+        return least ? x : y;
+    return lift_sum_at_most(y, x) ? least ? y : x : name_binary(b, format, x, y);
+}
+
+static sum smaller(struct bound *b, sum x, sum y)
+{
+    return choose(b, true, "min(%s, %s)", x, y);
 }
 
 static sum larger(struct bound *b, sum x, sum y)
 {
-    if (!x || !y)
-        return NULL;
-    return lift_sum_at_most(x, y)   ? y
-           : lift_sum_at_most(y, x) ? x
-                                    : name_binary(b, "max(%s, %s)", x, y);
+    return choose(b, false, "max(%s, %s)", x, y);
 }
 
 static sum quotient(struct bound *b, sum x, int64_t by)

@@ -109,9 +109,9 @@ struct kernel_spec {
     double freivalds; /* as CUVET_FREIVALDS, or -1: the global one */
     struct outlier_spec outlier;
     const struct lift *lift; /* the kernel's own PTX is its reference; or NULL */
-    int64_t guess; /* ns that a check is taken to last before one has ended. Such a kernel's checks
-                      may last much longer than its launches: none overdraws the budget, the first
-                      ones neither. 0: of other kernels */
+    int64_t guess; /* ns that a check is estimated to last before one has ended. Checks of such a
+                      kernel are dear: they may last a thousand times as long as its launches, and
+                      wait for the budget, the first ones too. 0: of other kernels */
     struct spec_types *types;        /* that each launch decides, registry_typed(); or NULL */
     int after;                       /* number of its entry among those with `after`, or -1 */
     const struct contract *contract; /* contract.h; NULL: none */

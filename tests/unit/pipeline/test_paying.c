@@ -337,7 +337,7 @@ static int until_selected(int32_t rows, int most)
 
 /* The first launches of a signature are charged and not refused. Where their checks are dear they
  * wait for the budget. */
-static void dear_checks_overdraw_nothing(void **state)
+static void dear_checks_wait_for_the_budget(void **state)
 {
     struct gate *usual = one_first();
     (void)state;
@@ -581,7 +581,7 @@ int main(void)
         CASE(launches_that_ended_in_the_callback_are_numbered),
         CASE(a_refused_launch_leaves_the_bucket_that_it_was_in),
         CASE(a_returned_turn_ends_a_pause),
-        CASE(dear_checks_overdraw_nothing),
+        CASE(dear_checks_wait_for_the_budget),
         CASE(dear_checks_are_guessed),
         CASE(a_reset_ends_a_pause),
         CASE(the_hook_is_timed),
