@@ -60,7 +60,7 @@ static bool projected_matrix(const struct binding *binding, const struct formals
     return formal->kind != FORMAL_IN || !overwritten;
 }
 
-/* The columns from `part` on are another matrix of the batch. */
+/* Every `part` columns become one matrix of a batch. */
 static void split_matrix(struct ref_matrix *matrix, int64_t part)
 {
     matrix->stride[0] = part * matrix->stride[2];

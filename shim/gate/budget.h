@@ -59,8 +59,8 @@ void budget_open(struct budget *budget, double share);
  * `use` is its signature's; NULL: only from an account that is not overdrawn. Any thread, no lock.
  */
 int64_t budget_wait(const struct budget *budget, const struct budget_use *use, int64_t now);
-/* The same for a check that may cost much: its signature may overdraw the account by
- * BUDGET_WINDOW_NS at most, whatever others' checks have cost. */
+/* The same for a kernel whose checks are dear (kernel_spec.guess): its signature may overdraw the
+ * account by BUDGET_WINDOW_NS at most, whatever the unit is. */
 int64_t budget_wait_dear(const struct budget *budget, const struct budget_use *use, int64_t now);
 /* Whether it may start now. */
 static inline bool budget_allows(const struct budget *budget, const struct budget_use *use,
