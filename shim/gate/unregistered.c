@@ -9,7 +9,7 @@
 #include <xxhash.h>
 #include "gate/kernels.h"
 
-enum { SHORTEST = 32, EAGER = 64, PROBES = 32 };
+enum { SHORTEST = 256, EAGER = 64, PROBES = 32 };
 
 static struct {
     _Atomic uint64_t samples, launches;

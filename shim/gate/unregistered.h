@@ -2,10 +2,10 @@
  * unregistered.h - which kernels the launches without an entry are of, from samples.
  *
  * A thread records the kernel of its first such launch, and of later ones in growing intervals: the
- * process's first 64 samples follow one another, from the 2048th on one launch in 32 to 64 is
- * recorded. A sample counts as the launches up to the next one. The table is static and holds the
- * first UNREGISTERED_KERNELS names; no lock, no allocation. Names longer than UNREGISTERED_NAME are
- * cut, and count as one where the kept parts are equal.
+ * process's first 64 samples follow one another, from the 16384th on one launch in 256 to 512
+ * is recorded. A sample counts as the launches up to the next one. The table is static and holds
+ * the first UNREGISTERED_KERNELS names; no lock, no allocation. Names longer than UNREGISTERED_NAME
+ * are cut, and count as one where the kept parts are equal.
  */
 #ifndef GATE_UNREGISTERED_H
 #define GATE_UNREGISTERED_H

@@ -284,15 +284,19 @@ def bench_callback(args):
                 Variant("registered, p = 1e-6", CUVET_CONFIG=config, **rarely),
                 Variant("passed, the defaults", CUVET_CONFIG=config, CUVET_CUPTI=quiet["CUVET_CUPTI"],
                         CUVET_BUDGET="0.01%")]
-    results, _ = interleave(args, variants, args.host_rounds,
-                            [os.path.join(args.build, "host_cost"), "400000", "100"])
-    print("\ncallback: ns that a launch takes more than under an empty subscriber, in the same process: the median")
-    print("difference of neighbouring batches of 100, its standard error, and the same of each of %d processes"
-          % args.host_rounds)
+    program = [os.path.join(args.build, "host_cost"), "400000", "100"]
+    results, _ = interleave(args, variants, args.host_rounds, program)
+    entry = {"CUVET_HOOK": "entry"}
+    wrapped = [Variant("entry: unregistered", CUVET_CONFIG=other, **entry),
+               Variant("entry: passed, the defaults", CUVET_CONFIG=config, CUVET_BUDGET="0.01%", **entry)]
+    results.update(interleave(args, wrapped, args.host_rounds, program + ["entry"])[0])
+    print("\ncallback: ns that a launch takes more than under an empty subscriber, or through the wrapper of the entry")
+    print("points than without it, in the same process: the median difference of neighbouring batches of 100, its")
+    print("standard error, and the same of each of %d processes" % args.host_rounds)
     for name, rows in results.items():
         over = [r["over"] for r in rows]
         error = statistics.median(r["error"] for r in rows) / len(rows) ** 0.5
-        print("  %-20s %6.0f +- %-4.1f of %.0f   (%s)" % (name, statistics.median(over), error, statistics.median(
+        print("  %-27s %6.0f +- %-4.1f of %.0f   (%s)" % (name, statistics.median(over), error, statistics.median(
             r["median"] for r in rows), ", ".join("%.0f" % o for o in over)))
 
 

@@ -30,14 +30,14 @@ static void the_first_launches_are_all_recorded(void **state)
     assert_int_equal(row[1].launches, 1);
 }
 
-/* From the 2048th sample on 32 launches at least lie between two. */
+/* From the 16384th sample on 256 launches at least lie between two. */
 static void later_ones_are_rare(void **state)
 {
     (void)state;
-    for (int i = 0; i < 2048; i++)
+    for (int i = 0; i < 16384; i++)
         unregistered_record(NULL, "often");
     unregistered_record(NULL, "often");
-    for (int i = 0; i < 31; i++)
+    for (int i = 0; i < 255; i++)
         assert_null(unregistered_seen(NULL, "often"));
 }
 
@@ -53,21 +53,21 @@ static void a_kernel_has_one_place_for_its_time(void **state)
     assert_int_equal(row[1].launches, 0);
 }
 
-/* A step of 64 launches, the interval's largest multiple of two, does not hide a kernel. */
+/* A step of 512 launches, the interval's largest multiple of two, does not hide a kernel. */
 static void shares_are_those_of_the_launches(void **state)
 {
     (void)state;
     struct unregistered_row row[4];
-    enum { STEPS = 20000 };
-    for (int i = 0; i < STEPS * 64; i++)
-        unregistered_seen(NULL, i % 64 < 40 ? "often" : i % 64 < 56 ? "less" : "rare");
+    enum { STEPS = 10000, STEP = 512 };
+    for (int i = 0; i < STEPS * STEP; i++)
+        unregistered_seen(NULL, i % STEP < 320 ? "often" : i % STEP < 448 ? "less" : "rare");
     assert_int_equal(unregistered_read(row, 4), 3);
     uint64_t all = unregistered_launches();
-    assert_in_range(all, STEPS * 64, STEPS * 64 + 63);
+    assert_in_range(all, STEPS * STEP, STEPS * STEP + STEP - 1);
     static const struct {
         const char *name;
         double share;
-    } expected[] = {{"often", 40. / 64}, {"less", 16. / 64}, {"rare", 8. / 64}};
+    } expected[] = {{"often", 320. / STEP}, {"less", 128. / STEP}, {"rare", 64. / STEP}};
     for (int i = 0; i < 3; i++) {
         double share = (double)row[i].launches / (double)all;
         assert_string_equal(row[i].symbol, expected[i].name);
