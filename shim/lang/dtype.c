@@ -255,6 +255,17 @@ static double load_half(uint16_t bits)
     return bits & 0x8000 ? -value : value;
 }
 
+/* f8e5m2 is the upper half of an f16. f8e4m3 has no Inf, and one NaN of each sign; in the place of
+ * an f16's bits it is a number 256 times as small. */
+static double load_eight(enum dtype dtype, uint8_t bits)
+{
+    if (dtype == DTYPE_F8E5M2)
+        return load_half((uint16_t)(bits << 8));
+    if ((bits & 0x7f) == 0x7f)
+        return (double)NAN;
+    return 256 * load_half((uint16_t)((bits & 0x80) << 8 | (bits & 0x7f) << 7));
+}
+
 #define LOAD(T)                                                                                    \
     {                                                                                              \
         T value;                                                                                   \
@@ -280,6 +291,9 @@ double dtype_load(enum dtype dtype, const void *bytes)
         word = (uint32_t)half << 16;
         memcpy(&single, &word, sizeof single);
         return (double)single;
+    case DTYPE_F8E4M3:
+    case DTYPE_F8E5M2:
+        return load_eight(dtype, *(const uint8_t *)bytes);
     case DTYPE_I8:
         LOAD(int8_t)
     case DTYPE_I16:
