@@ -7,6 +7,7 @@
  * read. gelu is the approximation by tanh.
  */
 #include "ref.h"
+#include "ref_product.h"
 
 #define EPILOGUE_BUDGET(k) ((k) > 32768 ? 256 : (k) < 1024 ? 8192 : 8388608 / (k))
 /* Sums of n elements each. */
@@ -127,22 +128,17 @@ REFERENCE_ONCE(gemm_bias_gradient,
     }
 }
 
-/* Rows or columns that share one of `count` scales of `size`. */
-#define SCALE_GROUP(size, count)                                                                   \
-    ((count) <= 0 || (size) <= (count) ? 1                                                         \
-     : (count) > 1 && group > 0        ? group                                                     \
-                                       : ((size)-1) / (count) + 1)
-
 // d = (alpha times the sum over k of a b a_scale b_scale + beta c + bias) d_scale, fp8: scales one
 // for all, one a row of a and a column of b, or one a block of `group`; 0: as many as there are
 // divide the dim evenly
 REFERENCE_ONCE(gemm_f8, "in a[m][k], in b[k][n], in a_scale[ah][aw] = 1, in b_scale[bh][bw] = 1, "
                         "in c[m][n] = 0, in bias[n] = 0, in d_scale[1] = 1, out d[m][n], "
                         "real alpha = 1, real beta = 0, int group = 0, each m like ah, "
-                        "each n like bw")
+                        "each n like bw, product d = alpha a b + beta c + bias by a_scale b_scale "
+                        "group times d_scale")
 {
-    const long long ar = SCALE_GROUP(m, ah), ac = SCALE_GROUP(k, aw);
-    const long long br = SCALE_GROUP(k, bh), bc = SCALE_GROUP(n, bw);
+    const long long ar = REF_SCALE_GROUP(m, ah, group), ac = REF_SCALE_GROUP(k, aw, group);
+    const long long br = REF_SCALE_GROUP(k, bh, group), bc = REF_SCALE_GROUP(n, bw, group);
     SAMPLE_TILES(one, r, j, 1, m, n, EPILOGUE_BUDGET(k))
     {
         real dot = SUM(l, k, a(r, l) * b(l, j) * a_scale(r / ar, l / ac) * b_scale(l / br, j / bc));

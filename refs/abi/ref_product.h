@@ -70,10 +70,22 @@ struct ref_matrix {
     uint32_t reserved;
 };
 
-/* c = alpha a b + sum of scale added + before c, a of m x k, b of k x n, `batch` times. Where
- * `before` is not 0, c before the launch is projected then, by a pass of its own. */
+/* What the elements of a matrix are multiplied by: (i, j) by element (i / rows, j / cols) of
+ * `data`; NULL: by 1. */
+struct ref_scales {
+    const float *data;
+    int64_t stride[2];
+    uint32_t rows, cols; /* that share one, at least 1 */
+};
+
+/* c = times (alpha a b + sum of scale added + before c), a of m x k, b of k x n, `batch` times, the
+ * elements of a and b multiplied by their scales. Where `before` is not 0, c before the launch is
+ * projected then, by a pass of its own. */
 struct ref_product {
     struct ref_matrix a, b, c, added[REF_PRODUCT_ADDENDS];
+    struct ref_scales a_scales, b_scales;
+    const float *times; /* one element; NULL: 1 */
+    int64_t part;       /* b of matrix s begins with column s * part of what b_scales counts */
     double alpha, scale[REF_PRODUCT_ADDENDS], before;
     int64_t batch, m, n, k;
     uint64_t seed;
@@ -97,6 +109,15 @@ struct ref_product_answer {
                              Inf times: an element is Inf or NaN */
     uint64_t done;        /* rows that were projected, all of the above included */
 };
+
+/*
+ * How many of `size` elements share one of `count` scales: one scale, or one for each element, or
+ * blocks of `group`, the last one shorter; 0: as many as divide the dim evenly.
+ */
+#define REF_SCALE_GROUP(size, count, group)                                                        \
+    ((count) <= 0 || (size) <= (count) ? 1                                                         \
+     : (count) > 1 && (group) > 0      ? (group)                                                   \
+                                       : ((size)-1) / (count) + 1)
 
 #ifdef __cplusplus
 extern "C" {

@@ -45,6 +45,20 @@ REF_FN double ref_half_number(uint16_t bits)
 #endif
 }
 
+/* An f8e5m2 is the upper half of an f16. An f8e4m3 in the place of an f16's bits is one 256 times
+ * as small, and its last pattern NaN. */
+REF_FN double ref_e5m2_number(uint8_t bits)
+{
+    return ref_half_number((uint16_t)(bits << 8));
+}
+
+REF_FN double ref_e4m3_number(uint8_t bits)
+{
+    if ((bits & 0x7f) == 0x7f)
+        return ref_nan();
+    return 256 * ref_half_number((uint16_t)((bits & 0x80) << 8 | (bits & 0x7f) << 7));
+}
+
 /* An element of a dtype that is none of the usual ones: once in the code, for it is long. */
 REF_SLOW double ref_rare_number(int dtype, const void *data, int64_t at)
 {
@@ -76,6 +90,10 @@ template <int D> REF_FN double ref_number(const ref_matrix &matrix, int64_t at)
         return ref_number<DTYPE_BF16>(matrix, at);
     case DTYPE_F16:
         return ref_number<DTYPE_F16>(matrix, at);
+    case DTYPE_F8E4M3:
+        return ref_e4m3_number(((const uint8_t *)matrix.data)[at]);
+    case DTYPE_F8E5M2:
+        return ref_e5m2_number(((const uint8_t *)matrix.data)[at]);
     default:
         return ref_rare_number((int)matrix.dtype, matrix.data, at);
     }
@@ -85,6 +103,20 @@ template <int D> REF_FN double ref_number(const ref_matrix &matrix, int64_t at)
 REF_FN int64_t ref_at(const ref_matrix &matrix, int64_t s, int64_t i, int64_t j)
 {
     return s * matrix.stride[0] + i * matrix.stride[1] + j * matrix.stride[2];
+}
+
+/* What element (i, j) is multiplied by. */
+REF_FN double ref_scale(const ref_scales &scales, int64_t i, int64_t j)
+{
+    if (!scales.data)
+        return 1;
+    return (double)scales.data[(int64_t)((uint32_t)i / scales.rows) * scales.stride[0] +
+                               (int64_t)((uint32_t)j / scales.cols) * scales.stride[1]];
+}
+
+REF_FN double ref_times(const ref_product &p)
+{
+    return p.times ? (double)*p.times : 1;
 }
 
 /* The vectors that the passes leave each other, one after another. */
@@ -122,7 +154,8 @@ template <int D> struct ref_factors : ref_pass<D> {
     REF_FN void add(int64_t s, int64_t l, int64_t j, ref_pair &sum) const
     {
         const ref_matrix &b = this->p.b;
-        double value = ref_number<D>(b, ref_at(b, s, l, j));
+        double value = ref_number<D>(b, ref_at(b, s, l, j)) *
+                       ref_scale(this->p.b_scales, l, s * this->p.part + j);
         sum.x += ref_signed(this->signs, j, value);
         sum.y += value * value;
     }
@@ -149,8 +182,8 @@ template <int D> struct ref_pass_of_c : ref_pass<D> {
  * explain. NaN: it cannot be judged. Other sums of squares stay below Inf. */
 REF_FN double ref_margin_square(const ref_product &p, double got, double added)
 {
-    double size = ref_abs(got);
-    double margin = p.half_ulp * ref_binade(size, p.least) + p.absolute + p.relative * size +
+    double size = ref_abs(got), absolute = p.absolute * ref_more(ref_abs(ref_times(p)), 1.0);
+    double margin = p.half_ulp * ref_binade(size, p.least) + absolute + p.relative * size +
                     p.of_added * added + p.own * (size + added);
     double square = margin * margin;
     if (size < p.largest && square < REF_PRODUCT_SQUARE)
@@ -167,7 +200,8 @@ template <int D> struct ref_outputs : ref_pass_of_c<D> {
         REF_ROLLED
         for (uint32_t d = 0; d < p.addends; d++) {
             const ref_matrix &from = p.added[d];
-            double term = p.scale[d] * ref_number<DTYPE_NONE>(from, ref_at(from, s, i, j));
+            double term =
+                ref_times(p) * p.scale[d] * ref_number<DTYPE_NONE>(from, ref_at(from, s, i, j));
             added += term;
             size += ref_abs(term);
         }
@@ -185,7 +219,7 @@ template <int D> struct ref_before : ref_pass_of_c<D> {
     REF_FN void add(int64_t s, int64_t i, int64_t j, ref_pair &sum) const
     {
         const ref_product &p = this->p;
-        double value = p.before * ref_number<D>(p.c, ref_at(p.c, s, i, j));
+        double value = ref_times(p) * p.before * ref_number<D>(p.c, ref_at(p.c, s, i, j));
         double margin = (p.of_added + p.own) * ref_abs(value);
         sum.x += ref_signed(this->signs, j, value);
         sum.y += margin * margin;
@@ -242,13 +276,14 @@ template <int D> struct ref_rows : ref_pass<D> {
     REF_FN void add(int64_t s, int64_t i, int64_t l, ref_pair &sum) const
     {
         const ref_matrix &a = this->p.a;
-        double value = ref_number<D>(a, ref_at(a, s, i, l));
+        double value = ref_number<D>(a, ref_at(a, s, i, l)) * ref_scale(this->p.a_scales, i, l);
         sum.x += value * this->vectors.folded[s * this->p.k + l];
         sum.y += ref_abs(value) * this->vectors.length[s * this->p.k + l];
     }
-    REF_FN void put(int64_t s, int64_t i, const ref_pair &sum) const
+    REF_FN void put(int64_t s, int64_t i, const ref_pair &scaled) const
     {
         const ref_product &p = this->p;
+        const ref_pair sum = {scaled.x * ref_times(p), scaled.y * ref_abs(ref_times(p))};
         int64_t row = s * p.m + i;
         double was = p.before != 0 ? this->vectors.old[row] : 0;
         double margin = sqrt(this->vectors.margin[row]);

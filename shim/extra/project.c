@@ -69,12 +69,81 @@ static void split_matrix(struct ref_matrix *matrix, int64_t part)
 static void split_columns(struct ref_product *p, int64_t part)
 {
     p->batch = p->n / part;
+    p->part = part;
     p->n = part;
     p->a.stride[0] = 0;
     split_matrix(&p->b, part);
     split_matrix(&p->c, part);
     for (uint32_t i = 0; i < p->addends; i++)
         split_matrix(&p->added[i], part);
+}
+
+/* An array that the projection reads as it lies in memory; false: it cannot. */
+static bool readable(const struct binding *binding, const struct snapshot_plan *whole, int slot)
+{
+    int index = binding->tensor_array[slot];
+    if (index < 0)
+        return false;
+    const struct bound_array *array = &binding->array[index];
+    return array->blocks == DTYPE_NONE && bound_ids(array) < 0 &&
+           tensor_fits(&binding->call.tensor[slot], array) &&
+           whole->placement[index].before == NOT_COPIED;
+}
+
+/* Whether an input that is not there stands for factors of 1. */
+static bool absent_as_one(const struct binding *binding, int slot)
+{
+    return binding->tensor_array[slot] < 0 && binding->call.tensor[slot].absent == 1;
+}
+
+/* The f32 elements of the array in `slot`; NULL: it has others, or cannot be read. */
+static const float *factors_at(const struct binding *binding, const struct snapshot_plan *whole,
+                               int slot)
+{
+    if (!readable(binding, whole, slot) || binding->call.tensor[slot].dtype != DTYPE_F32)
+        return NULL;
+    return (const float *)(uintptr_t)binding->array[binding->tensor_array[slot]].address;
+}
+
+/* The factors in `slot` of a matrix of size[0] by size[1]. */
+static bool scales_of(const struct binding *binding, const struct snapshot_plan *whole, int slot,
+                      const int64_t size[2], int64_t group, struct ref_scales *out)
+{
+    const struct ref_tensor *tensor = &binding->call.tensor[slot];
+    if (absent_as_one(binding, slot))
+        return true;
+    int64_t of[2];
+    for (int i = 0; i < 2; i++) {
+        of[i] = REF_SCALE_GROUP(size[i], tensor->dim[i], group);
+        if (of[i] > UINT32_MAX || size[i] > UINT32_MAX)
+            return false;
+    }
+    *out = (struct ref_scales){
+        .data = factors_at(binding, whole, slot),
+        .stride = {tensor->stride[0], tensor->stride[1]},
+        .rows = (uint32_t)of[0],
+        .cols = (uint32_t)of[1],
+    };
+    return out->data != NULL;
+}
+
+/* The factors that lie in memory. */
+static bool describe_factors(struct ref_product *product, const struct binding *binding,
+                             const struct formals *formals, const struct snapshot_plan *whole)
+{
+    const struct formal_product *promise = &formals->product;
+    int64_t group =
+        promise->group < 0 ? 0 : binding->call.size[formals->formal[promise->group].slot];
+    if (promise->scaled &&
+        (!scales_of(binding, whole, promise->a_scale, (int64_t[]){product->m, product->k}, group,
+                    &product->a_scales) ||
+         !scales_of(binding, whole, promise->b_scale, (int64_t[]){product->k, product->n}, group,
+                    &product->b_scales)))
+        return false;
+    if (!promise->timed || absent_as_one(binding, promise->times))
+        return true;
+    product->times = factors_at(binding, whole, promise->times);
+    return product->times != NULL;
 }
 
 static double scale_of(const struct binding *binding, int slot)
@@ -138,7 +207,8 @@ static bool describe_product(struct ref_product *product, const struct binding *
     return projected_matrix(binding, formals, whole, promise->a, of_a, &product->a) &&
            projected_matrix(binding, formals, whole, promise->b, of_b, &product->b) &&
            projected_matrix(binding, formals, whole, promise->out, of_c, &product->c) &&
-           add_tensors(product, binding, formals, whole, of_c);
+           add_tensors(product, binding, formals, whole, of_c) &&
+           describe_factors(product, binding, formals, whole);
 }
 
 /* ---- the margin, see refs/abi/ref_product.h ---- */

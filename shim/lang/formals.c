@@ -43,6 +43,11 @@ static const char *formals_resolve_product(const struct formals *formals,
         for (int d = 0; d < added->ndim; d++)
             fits &= formal_has_size(out, added->dim[d].size);
     }
+    if (product->scaled)
+        fits &= dims == 2 && formals_array(formals, product->a_scale)->ndim == 2 &&
+                formals_array(formals, product->b_scale)->ndim == 2;
+    if (product->timed)
+        fits &= formals_array(formals, product->times)->ndim == 1;
     return fits ? NULL : "the dims of these arrays are not those of a product";
 }
 
@@ -464,6 +469,33 @@ static enum status take_sums(struct cursor *in, struct formals *formals)
     return STATUS_OK;
 }
 
+/* Of a product, after what is added: its scales, and what it is multiplied by. */
+static enum status take_product_scales(struct cursor *in, const struct formals *formals,
+                                       struct formal_product *product)
+{
+    char name[FORMAL_NAME];
+    const char *start;
+    enum status status = STATUS_OK;
+    product->group = -1;
+    product->scaled = cursor_keyword(in, "by");
+    if (product->scaled) {
+        status = take_slot(in, formals, true, "expected an array", &product->a_scale);
+        if (!status)
+            status = take_slot(in, formals, true, "expected an array", &product->b_scale);
+        struct cursor ahead = *in;
+        const struct formal *formal =
+            status || take_word(&ahead, name, &start) ? NULL : formals_find(formals, name);
+        if (formal && formal->kind == FORMAL_INT) {
+            product->group = (int)(formal - formals->formal);
+            in->at = ahead.at;
+        }
+    }
+    product->timed = !status && cursor_keyword(in, "times");
+    if (product->timed)
+        status = take_slot(in, formals, true, "expected an array", &product->times);
+    return status;
+}
+
 /* What stands after "product". */
 static enum status take_product(struct cursor *in, struct formals *formals)
 {
@@ -482,6 +514,8 @@ static enum status take_product(struct cursor *in, struct formals *formals)
         if (!status)
             status = take_slot(in, formals, true, "expected a real or an array", &added->array);
     }
+    if (!status)
+        status = take_product_scales(in, formals, &product);
     const char *wrong = status ? NULL : formals_resolve_product(formals, &product);
     formals->product = product;
     formals->has_product = true;

@@ -8,7 +8,8 @@
  *          dim = name | positive integer;
  *          each = "each" name [("with" | "like") name] [("given" | "by") name];
  *          touch = "touch" name [name] "by" name;
- *          product = "product" name "=" [name] name name {"+" [name] name};
+ *          product = "product" name "=" [name] name name {"+" [name] name}
+ *                    ["by" name name [name]] ["times" name];
  *          sums = "sums" name "=" name name "over" dim {dim}.
  * `coded` is an `in` whose elements may be in a block format. An `in` with a default or `?` may
  * stay unbound: reads then give the default (0 without one). An `out?` may stay unbound: it is not
@@ -29,7 +30,10 @@
  *
  * "product c = alpha a b + bias": the output c is alpha, a real, times the product of the matrices
  * a and b, and what is added. The last dims of c are those that it shares with one of the two; the
- * dim that these share and c has not is summed over; a dim of all three is a batch.
+ * dim that these share and c has not is summed over; a dim of all three is a batch. "by a_scale
+ * b_scale group": each element of a is multiplied by one of a_scale, of b by one of b_scale, where
+ * a scale stands for one element, for all, or for a block (ref_scale_group); `group` is an int.
+ * "times d_scale": all of it is multiplied by the only element of d_scale.
  *
  * "sums dw = x dy over batch out_h out_w": an element of the output dw is the sum of at most that
  * many products of elements of x and dy, as tensor cores add them up.
@@ -94,6 +98,9 @@ struct formals {
         struct formal_addend {
             int array, scale; /* slots; scale: of a real, or -1: 1 */
         } added[FORMALS_ADDED];
+        bool scaled, timed;          /* "by", "times" */
+        int a_scale, b_scale, times; /* slots of arrays */
+        int group;                   /* index into formal, or -1: 0 */
     } product;
     struct formal_sums {
         int out, a, b; /* slots of arrays */

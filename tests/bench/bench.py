@@ -369,7 +369,7 @@ def bench_outlier(args):
 
 def bench_project(args):
     out, _ = run([os.path.join(args.build, "project_cost"), args.snapshot], {})
-    print("\nproject: a whole product projected, bf16, against reading its three arrays once, us with the launches;")
+    print("\nproject: a whole product projected, bf16 (of f8 with scales), against reading its three arrays once, us with the launches;")
     print("quiet: nothing is said of a right product, found: a cleared tile is, in its rows alone")
     print("  %-6s %-20s %8s %10s %8s %8s %8s %8s  %5s %5s" % (
         "layout", "m x n x k", "MB", "projected", "first", "second", "read", "ratio", "quiet", "found"))

@@ -3,10 +3,11 @@
  *
  *   project_cost SNAPSHOT.fatbin
  *
- * One JSON line for each shape, bf16: microseconds of both kernels together, of each, and of a
- * kernel that reads the same bytes; medians, arrays out of cache where they do not fit it. The
- * values are such that a b is known without computing it, so that the projection's result is
- * checked: that c is right, and which rows are not once a tile of it is cleared.
+ * One JSON line for each shape, bf16, or bf16 of f8e4m3 with scales of blocks: microseconds of both
+ * kernels together, of each, and of a kernel that reads the same bytes; medians, arrays out of
+ * cache where they do not fit it. The values are such that a b is known without computing it, so
+ * that the projection's result is checked: that c is right, and which rows are not once a tile of
+ * it is cleared.
  */
 #include <cmath>
 #include <cstring>
@@ -21,12 +22,14 @@ enum { REPEAT = 15, TILE = 64 };
 struct shape {
     const char *layout; /* of a and b: n as in c = a b, t transposed */
     int64_t m, n, k;
+    bool f8; /* a and b, with a scale for 128 numbers of a row and for 128 x 128 numbers */
 };
 
-static const shape shapes[] = {
-    {"nn", 512, 512, 512},     {"nt", 2048, 2048, 2048}, {"nn", 4096, 4096, 4096},
-    {"nt", 4096, 4096, 4096},  {"tn", 4096, 4096, 4096}, {"nt", 4096, 14336, 4096},
-    {"nt", 4096, 4096, 14336}, {"nt", 16, 4096, 4096},   {"nt", 2048, 151936, 2048}};
+static const shape shapes[] = {{"nn", 512, 512, 512},      {"nt", 2048, 2048, 2048},
+                               {"nn", 4096, 4096, 4096},   {"nt", 4096, 4096, 4096},
+                               {"tn", 4096, 4096, 4096},   {"nt", 4096, 14336, 4096},
+                               {"nt", 4096, 4096, 14336},  {"nt", 16, 4096, 4096},
+                               {"nt", 2048, 151936, 2048}, {"nt", 4096, 4096, 4096, true}};
 
 static CUfunction factors, rows;
 static cudaStream_t stream;
@@ -53,6 +56,39 @@ static __nv_bfloat16 *matrix(int64_t d0, int64_t d1, float size)
     return x;
 }
 
+/* The same in f8e4m3, whose 0.125 is 0x20. */
+static __global__ void fill_f8(uint8_t *x, int64_t d0, int64_t d1)
+{
+    for (int64_t at = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; at < d0 * d1;
+         at += (int64_t)gridDim.x * blockDim.x)
+        x[at] = (at / d1 + at % d1) % 2 ? 0xa0 : 0x20;
+}
+
+static const void *factor(int64_t d0, int64_t d1, bool f8)
+{
+    uint8_t *x;
+    if (!f8)
+        return matrix(d0, d1, 0.125f);
+    CHECK(cudaMalloc(&x, d0 * d1));
+    fill_f8<<<1024, 256, 0, stream>>>(x, d0, d1);
+    return x;
+}
+
+static __global__ void fill_scales(float *x, int64_t count)
+{
+    for (int64_t at = threadIdx.x; at < count; at += blockDim.x)
+        x[at] = 1;
+}
+
+static ref_scales scales(int64_t d0, int64_t d1, uint32_t rows, uint32_t cols)
+{
+    float *x;
+    int64_t high = d0 / rows, wide = d1 / cols;
+    CHECK(cudaMalloc(&x, high * wide * sizeof *x));
+    fill_scales<<<1, 1024, 0, stream>>>(x, high * wide);
+    return {x, {wide, 1}, rows, cols};
+}
+
 /* The same geometry as shim/extra/project.c makes. */
 static project_pass deal(int64_t batch, int64_t values, int64_t over, int64_t step)
 {
@@ -70,12 +106,13 @@ static project_call describe(const shape &s)
     memset(&call, 0, sizeof call);
     ref_product &p = call.product;
     bool ta = s.layout[0] == 't', tb = s.layout[1] == 't';
-    p.a = {matrix(ta ? s.k : s.m, ta ? s.m : s.k, 0.125f),
-           {0, ta ? 1 : s.k, ta ? s.m : 1},
-           DTYPE_BF16};
-    p.b = {matrix(tb ? s.n : s.k, tb ? s.k : s.n, 0.125f),
-           {0, tb ? 1 : s.n, tb ? s.k : 1},
-           DTYPE_BF16};
+    const uint32_t dtype = s.f8 ? DTYPE_F8E4M3 : DTYPE_BF16;
+    p.a = {factor(ta ? s.k : s.m, ta ? s.m : s.k, s.f8), {0, ta ? 1 : s.k, ta ? s.m : 1}, dtype};
+    p.b = {factor(tb ? s.n : s.k, tb ? s.k : s.n, s.f8), {0, tb ? 1 : s.n, tb ? s.k : 1}, dtype};
+    if (s.f8) {
+        p.a_scales = scales(s.m, s.k, 1, 128);
+        p.b_scales = scales(s.k, s.n, 128, 128);
+    }
     p.c = {matrix(s.m, s.n, s.k / 64.0f), {0, s.n, 1}, DTYPE_BF16};
     p.alpha = 1;
     p.m = s.m;
@@ -127,7 +164,8 @@ template <typename Run> static double cold_us(Run run)
 
 static void read(const ref_matrix &x, int64_t elements)
 {
-    read_once<<<1024, 256, 0, stream>>>((const uint4 *)x.data, (size_t)elements / 8);
+    const int bytes = x.dtype == DTYPE_BF16 ? 2 : 1;
+    read_once<<<1024, 256, 0, stream>>>((const uint4 *)x.data, (size_t)(elements * bytes / 16));
 }
 
 static void measure(const shape &s)
@@ -152,16 +190,18 @@ static void measure(const shape &s)
         clear_tile<<<TILE, TILE, 0, stream>>>((__nv_bfloat16 *)p.c.data, s.n);
     ref_product_answer wrong = answer_of(call);
     bool found = !tall || (wrong.violations > 0 && wrong.first >= TILE && wrong.last < 2 * TILE);
-    printf("{\"layout\": \"%s\", \"m\": %lld, \"n\": %lld, \"k\": %lld, \"bytes\": %lld, "
+    printf("{\"layout\": \"%s%s\", \"m\": %lld, \"n\": %lld, \"k\": %lld, \"bytes\": %lld, "
            "\"project_us\": %.2f, \"factors_us\": %.2f, \"rows_us\": %.2f, \"read_us\": %.2f, "
            "\"quiet\": %s, \"found\": %s}\n",
-           s.layout, (long long)s.m, (long long)s.n, (long long)s.k,
-           (long long)(2 * (s.m * s.k + s.k * s.n + s.m * s.n)), both, first, second, once,
+           s.layout, s.f8 ? " f8" : "", (long long)s.m, (long long)s.n, (long long)s.k,
+           (long long)((s.f8 ? 1 : 2) * (s.m * s.k + s.k * s.n) + 2 * s.m * s.n), both, first,
+           second, once,
            right.violations == 0 && right.left == 0 && right.done == (uint64_t)(p.batch * s.m)
                ? "true"
                : "false",
            found ? "true" : "false");
-    for (const void *memory : {p.a.data, p.b.data, p.c.data, (const void *)call.header.base})
+    for (const void *memory : {p.a.data, p.b.data, p.c.data, (const void *)p.a_scales.data,
+                               (const void *)p.b_scales.data, (const void *)call.header.base})
         CHECK(cudaFree((void *)memory));
 }
 

@@ -279,6 +279,18 @@ static void test_product(void **state)
     assert_int_equal(f.product.cols, 3);
     assert_int_equal(f.product.added[0].array, 2);
     assert_int_equal(f.product.added[0].scale, 0);
+    parses(&f,
+           "in a[m][k], in b[k][n], in sa[h][w], in sb[g][v], in sd[1], out c[m][n], int group, "
+           "product c = a b by sa sb group times sd");
+    assert_true(f.product.scaled && f.product.timed);
+    assert_int_equal(f.product.a_scale, 2);
+    assert_int_equal(f.product.b_scale, 3);
+    assert_int_equal(f.product.times, 4);
+    assert_string_equal(f.formal[f.product.group].name, "group");
+    parses(&f, "in a[m][k], in b[k][n], in sa[h][w], in sb[g][v], out c[m][n], "
+               "product c = a b by sa sb");
+    assert_true(f.product.scaled && !f.product.timed);
+    assert_int_equal(f.product.group, -1);
     parses(&f, "in product_of[m][k], in b[k][n], out c[m][n]");
     assert_false(f.has_product);
 }
@@ -299,6 +311,11 @@ static void test_product_is_checked(void **state)
     refuses(MATRICES "product c = b a", 54, "not those of a product");
     refuses(MATRICES "product c = a b + a", 54, "not those of a product");
     refuses(MATRICES "product c = a b, product c = a b", 71, "a second product");
+    refuses(MATRICES "product c = a b by a s", 67, "expected an array");
+    refuses(MATRICES "product c = a b times s", 68, "expected an array");
+    refuses(MATRICES "product c = a b times a", 54, "not those of a product");
+    refuses("in a[s][m][k], in b[s][k][n], in t[h][w], out c[s][m][n], product c = a b by t t", 67,
+            "not those of a product");
     refuses(MATRICES "product c = a b, real t", 63, "nothing else follows");
     refuses("in a[k], in b[k], out c[k], product c = a b", 37, "of two matrices");
     refuses("in a[m][4], in b[4][n], out c[m][n], product c = a b", 46, "not those of a product");
