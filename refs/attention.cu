@@ -24,6 +24,27 @@
 #define PIECE(width, from)  ((width) - (from) < CHANNELS ? (width) - (from) : CHANNELS)
 #define PIECE_BUDGET(score) ((score) > 4194304 ? 16 : 67108864 / ((score) + 1))
 
+/* Item number `item` of SAMPLE: the piece from column `from` on of query i of batch n and head h,
+ * whose keys are those of head g. Of tokens, `queries` is 1 and n the token. */
+#define QUERY(item, queries, width)                                                                \
+    const long long row = item / PIECES(width), from = item % PIECES(width) * CHANNELS;            \
+    const long long n = row / (queries) / heads, h = row / (queries) % heads;                      \
+    [[maybe_unused]] const long long i = row % (queries);                                          \
+    const long long g = h * kv_heads / heads
+/* The sequence of token t, of those that begin at `starts`. */
+#define SEQUENCE(starts, t) (INDEX(SUM_IF(b, bounds, INDEX(starts(b)) <= (t), NUMBER(1))) - 1)
+
+#define CAPPED(product) (softcap.v == 0 ? (product) : tanh((product) / softcap) * softcap)
+/* softmax(score) times `of_v`, column c of the piece of v, over `count` keys j: ATTENDED(c) once it
+ * is divided by its sum. */
+#define ATTEND(j, count, c, of_v)                                                                  \
+    real most = MAX_IF(j, count, true, score(j));                                                  \
+    real m = exactly(where(abs(most) < 1e300, most, 0));                                           \
+    auto mixed = MIX(CHANNELS, j, count, exp(score(j) - m), c, PIECE(width, from), of_v);          \
+    const bool nothing = most.value(0) < -1e300
+#define ATTENDED(c)  (nothing ? real(0.0) : mixed[c] / mixed.total())
+#define ATTENDED_LSE (nothing ? real(empty) : m + log(mixed.total()))
+
 #ifndef REFS_ATTENTION_WINDOW
 #define REFS_ATTENTION_WINDOW
 /* Of `there` places those from `before` places before `at` to `after` places after it; negative:
@@ -69,22 +90,16 @@ REFERENCE_ONCE(attention,
 {
     SAMPLE(item, batch * heads * queries * PIECES(width), PIECE_BUDGET(keys * dim))
     {
-        long long row = item / PIECES(width), from = item % PIECES(width) * CHANNELS;
-        long long n = row / queries / heads, h = row / queries % heads, i = row % queries;
-        long long g = h * kv_heads / heads;
+        QUERY(item, queries, width);
         ref_window seen(bottom ? i + keys - queries : i, keys, left, right);
-        TERM(product, j, DOT(l, dim, q(n, i, h, l) * k(n, j, g, l)) * scale);
-        TERM(capped, j, softcap.v == 0 ? product(j) : tanh(product(j) / softcap) * softcap);
-        TERM(score, j, bias.given ? capped(j) + bias(n, h, i, j) : capped(j));
-        real most = MAX_IF(j, seen.count, true, score(j + seen.first));
-        real m = exactly(where(abs(most) < 1e300, most, 0));
-        auto mixed = MIX(CHANNELS, j, seen.count, exp(score(j + seen.first) - m), c,
-                         PIECE(width, from), v(n, j + seen.first, g, from + c));
-        bool nothing = most.value(0) < -1e300;
-        LOOP(c, PIECE(width, from))
-        y(n, i, h, from + c) = nothing ? real(0.0) : mixed[c] / mixed.total();
+        TERM(key, j, j + seen.first);
+        TERM(product, j, DOT(l, dim, q(n, i, h, l) * k(n, key(j), g, l)) * scale);
+        TERM(capped, j, CAPPED(product(j)));
+        TERM(score, j, bias.given ? capped(j) + bias(n, h, i, key(j)) : capped(j));
+        ATTEND(j, seen.count, c, v(n, key(j), g, from + c));
+        LOOP(c, PIECE(width, from)) y(n, i, h, from + c) = ATTENDED(c);
         if (lse.given && from == 0)
-            lse(n, h, i) = nothing ? real(empty) : m + log(mixed.total());
+            lse(n, h, i) = ATTENDED_LSE;
     }
 }
 
@@ -100,22 +115,16 @@ REFERENCE_ONCE(attention_lengths,
 {
     SAMPLE(item, batch * heads * queries * PIECES(width), PIECE_BUDGET(keys * dim))
     {
-        long long row = item / PIECES(width), from = item % PIECES(width) * CHANNELS;
-        long long n = row / queries / heads, h = row / queries % heads, i = row % queries;
-        long long g = h * kv_heads / heads;
+        QUERY(item, queries, width);
         long long own = INDEX(lengths(n)), there = INDEX(key_lengths(n));
         ref_window seen(bottom ? i + there - own : i, there, left, right);
-        TERM(product, j, DOT(l, dim, q(n, i, h, l) * k(n, j, g, l)) * scale);
-        TERM(score, j, bias.given ? product(j) + bias(n, h, i, j) : product(j));
-        real most = MAX_IF(j, seen.count, true, score(j + seen.first));
-        real m = exactly(where(abs(most) < 1e300, most, 0));
-        auto mixed = MIX(CHANNELS, j, seen.count, exp(score(j + seen.first) - m), c,
-                         PIECE(width, from), v(n, j + seen.first, g, from + c));
-        bool nothing = most.value(0) < -1e300;
-        LOOP(c, i < own ? PIECE(width, from) : 0)
-        y(n, i, h, from + c) = nothing ? real(0.0) : mixed[c] / mixed.total();
+        TERM(key, j, j + seen.first);
+        TERM(product, j, DOT(l, dim, q(n, i, h, l) * k(n, key(j), g, l)) * scale);
+        TERM(score, j, bias.given ? product(j) + bias(n, h, i, key(j)) : product(j));
+        ATTEND(j, seen.count, c, v(n, key(j), g, from + c));
+        LOOP(c, i < own ? PIECE(width, from) : 0) y(n, i, h, from + c) = ATTENDED(c);
         if (lse.given && i < own && from == 0)
-            lse(n, h, i) = nothing ? real(empty) : m + log(mixed.total());
+            lse(n, h, i) = ATTENDED_LSE;
     }
 }
 
@@ -131,24 +140,17 @@ REFERENCE_ONCE(attention_varlen,
 {
     SAMPLE(item, tokens * heads * PIECES(width), PIECE_BUDGET(rows * dim))
     {
-        long long row = item / PIECES(width), from = item % PIECES(width) * CHANNELS;
-        long long t = row / heads, h = row % heads, g = h * kv_heads / heads;
-        long long s = INDEX(SUM_IF(b, bounds, INDEX(starts(b)) <= t, NUMBER(1))) - 1;
-        ref_sequence own(s, bounds, starts, key_starts);
-        long long i = t - own.query, shift = bottom ? own.keys - own.queries : 0;
-        ref_window seen(i + shift, own.keys, left, right);
-        long long base = own.key + seen.first;
-        TERM(product, j, DOT(l, dim, q(t, h, l) * k(j + base, g, l)) * scale);
-        TERM(score, j, softcap.v == 0 ? product(j) : tanh(product(j) / softcap) * softcap);
-        real most = MAX_IF(j, seen.count, true, score(j));
-        real m = exactly(where(abs(most) < 1e300, most, 0));
-        auto mixed = MIX(CHANNELS, j, seen.count, exp(score(j) - m), c, PIECE(width, from),
-                         v(j + base, g, from + c));
-        bool nothing = most.value(0) < -1e300;
-        LOOP(c, own.inside ? PIECE(width, from) : 0)
-        y(t, h, from + c) = nothing ? real(0.0) : mixed[c] / mixed.total();
+        QUERY(item, 1, width);
+        ref_sequence own(SEQUENCE(starts, n), bounds, starts, key_starts);
+        long long shift = bottom ? own.keys - own.queries : 0;
+        ref_window seen(n - own.query + shift, own.keys, left, right);
+        TERM(key, j, own.key + seen.first + j);
+        TERM(product, j, DOT(l, dim, q(n, h, l) * k(key(j), g, l)) * scale);
+        TERM(score, j, CAPPED(product(j)));
+        ATTEND(j, seen.count, c, v(key(j), g, from + c));
+        LOOP(c, own.inside ? PIECE(width, from) : 0) y(n, h, from + c) = ATTENDED(c);
         if (lse.given && own.inside && from == 0)
-            lse(h, t) = nothing ? real(empty) : m + log(mixed.total());
+            lse(h, n) = ATTENDED_LSE;
     }
 }
 
@@ -164,23 +166,17 @@ REFERENCE_ONCE(attention_paged,
     SAMPLE(item, page > 0 ? batch * heads * queries * PIECES(width) : 0,
            PIECE_BUDGET(pages * page * dim))
     {
-        long long row = item / PIECES(width), from = item % PIECES(width) * CHANNELS;
-        long long n = row / queries / heads, h = row / queries % heads, i = row % queries;
-        long long g = h * kv_heads / heads, keys = INDEX(lengths(n));
+        QUERY(item, queries, width);
+        long long keys = INDEX(lengths(n));
         ref_window seen(i + keys - queries, keys, left, right);
         TERM(place, j, INDEX(table(n, (j + seen.first) / page)));
         TERM(slot, j, (j + seen.first) % page);
         TERM(product, j, DOT(l, dim, q(n, i, h, l) * k(place(j), slot(j), g, l)) * scale);
-        TERM(score, j, softcap.v == 0 ? product(j) : tanh(product(j) / softcap) * softcap);
-        real most = MAX_IF(j, seen.count, true, score(j));
-        real m = exactly(where(abs(most) < 1e300, most, 0));
-        auto mixed = MIX(CHANNELS, j, seen.count, exp(score(j) - m), c, PIECE(width, from),
-                         v(place(j), slot(j), g, from + c));
-        bool nothing = most.value(0) < -1e300;
-        LOOP(c, PIECE(width, from))
-        y(n, i, h, from + c) = nothing ? real(0.0) : mixed[c] / mixed.total();
+        TERM(score, j, CAPPED(product(j)));
+        ATTEND(j, seen.count, c, v(place(j), slot(j), g, from + c));
+        LOOP(c, PIECE(width, from)) y(n, i, h, from + c) = ATTENDED(c);
         if (lse.given && from == 0)
-            lse(n, h, i) = nothing ? real(empty) : m + log(mixed.total());
+            lse(n, h, i) = ATTENDED_LSE;
     }
 }
 
@@ -200,29 +196,22 @@ REFERENCE_ONCE(attention_paged_csr,
     long long mean = listed * page / (bounds > 1 ? bounds - 1 : 1); /* keys of a sequence */
     SAMPLE(item, page > 0 ? tokens * heads * PIECES(width) : 0, PIECE_BUDGET(mean * dim))
     {
-        long long row = item / PIECES(width), from = item % PIECES(width) * CHANNELS;
-        long long t = row / heads, h = row % heads, g = h * kv_heads / heads, s = t;
-        if (qo_indptr.given)
-            s = INDEX(SUM_IF(b, bounds, INDEX(qo_indptr(b)) <= t, NUMBER(1))) - 1;
+        QUERY(item, 1, width);
+        long long s = qo_indptr.given ? SEQUENCE(qo_indptr, n) : n;
         bool inside = s >= 0 && s + 1 < bounds; /* padding behind the last one is not judged */
         long long last = inside ? s + 1 : 0, before = inside ? s : 0;
         long long base = INDEX(kv_indptr(before)), held = INDEX(kv_indptr(last)) - base;
         long long keys = held > 0 ? (held - 1) * page + INDEX(last_page_len(before)) : 0;
-        long long end = qo_indptr.given ? INDEX(qo_indptr(last)) : t + 1;
-        ref_window seen(t - end + keys, keys, left, right);
+        long long end = qo_indptr.given ? INDEX(qo_indptr(last)) : n + 1;
+        ref_window seen(n - end + keys, keys, left, right);
         TERM(place, j, INDEX(kv_indices(base + (j + seen.first) / page)));
         TERM(slot, j, (j + seen.first) % page);
-        TERM(product, j, DOT(l, dim, q(t, h, l) * k(place(j), slot(j), g, l)) * scale);
-        TERM(score, j, softcap.v == 0 ? product(j) : tanh(product(j) / softcap) * softcap);
-        real most = MAX_IF(j, seen.count, true, score(j));
-        real m = exactly(where(abs(most) < 1e300, most, 0));
-        auto mixed = MIX(CHANNELS, j, seen.count, exp(score(j) - m), c, PIECE(width, from),
-                         v(place(j), slot(j), g, from + c));
-        bool nothing = most.value(0) < -1e300;
-        LOOP(c, inside ? PIECE(width, from) : 0)
-        y(t, h, from + c) = nothing ? real(0.0) : mixed[c] / mixed.total();
+        TERM(product, j, DOT(l, dim, q(n, h, l) * k(place(j), slot(j), g, l)) * scale);
+        TERM(score, j, CAPPED(product(j)));
+        ATTEND(j, seen.count, c, v(place(j), slot(j), g, from + c));
+        LOOP(c, inside ? PIECE(width, from) : 0) y(n, h, from + c) = ATTENDED(c);
         if (lse.given && inside && from == 0)
-            lse(t, h) = nothing ? real(empty) : (m + log(mixed.total())) * lse_scale;
+            lse(n, h) = nothing ? real(empty) : ATTENDED_LSE * lse_scale;
     }
 }
 
@@ -237,18 +226,13 @@ REFERENCE_ONCE(attention_paged_split,
     long long x = page > 0 ? inner / page : 0;
     SAMPLE(item, x > 0 ? batch * heads * PIECES(width) : 0, PIECE_BUDGET(pages * page * dim))
     {
-        long long row = item / PIECES(width), from = item % PIECES(width) * CHANNELS;
-        long long n = row / heads, h = row % heads, g = h * kv_heads / heads;
+        QUERY(item, 1, width);
         long long keys = INDEX(lengths(n));
         TERM(place, j, INDEX(table(n, j / page)));
-        TERM(product, j,
-             SUM(l, dim, q(n, h, l) * k(place(j), g, l / x, j % page * x + l % x)) * scale);
-        TERM(score, j, softcap.v == 0 ? product(j) : tanh(product(j) / softcap) * softcap);
-        real m = exactly(MAX_IF(j, keys, true, score(j)));
-        auto mixed = MIX(CHANNELS, j, keys, exp(score(j) - m), c, PIECE(width, from),
-                         v(place(j), g, from + c, j % page));
-        LOOP(c, PIECE(width, from))
-        y(n, h, from + c) = keys == 0 ? real(0.0) : mixed[c] / mixed.total();
+        TERM(dot, j, SUM(l, dim, q(n, h, l) * k(place(j), g, l / x, j % page * x + l % x)) * scale);
+        TERM(score, j, CAPPED(dot(j)));
+        ATTEND(j, keys, c, v(place(j), g, from + c, j % page));
+        LOOP(c, PIECE(width, from)) y(n, h, from + c) = ATTENDED(c);
     }
 }
 

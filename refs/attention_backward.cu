@@ -50,17 +50,16 @@ REFERENCE_ONCE(attention_backward,
     long long shift = bottom ? keys - queries : 0, share = heads / (kv_heads > 0 ? kv_heads : 1);
     SAMPLE(item, dq.given ? batch * heads * queries * PIECES(dim) : 0, PIECE_BUDGET(keys * dim))
     {
-        long long row = item / PIECES(dim), from = item % PIECES(dim) * CHANNELS;
-        long long n = row / queries / heads, h = row / queries % heads, i = row % queries;
+        QUERY(item, queries, dim);
         ref_window seen(i + shift, keys, left, right);
         real slope = SUM(c, width, dy(n, i, h, c) * y(n, i, h, c));
         slope = delta.given ? real(delta(n, h, i)) : slope;
         TERM(j, b, b + seen.first);
-        SCORE_TERMS(BATCHED, b, i, h, j(b), h / share);
+        SCORE_TERMS(BATCHED, b, i, h, j(b), g);
         TERM(score, b, bias.given ? capped(b) + bias(n, h, i, j(b)) : capped(b));
-        GRADIENT_TERMS(BATCHED, b, i, h, j(b), h / share, slope);
+        GRADIENT_TERMS(BATCHED, b, i, h, j(b), g, slope);
         auto mixed = MIX(CHANNELS, b, seen.count, weight(b) * FACTOR, c, PIECE(dim, from),
-                         k(n, j(b), h / share, from + c));
+                         k(n, j(b), g, from + c));
         LOOP(c, PIECE(dim, from)) dq(n, i, h, from + c) = mixed[c] * REST;
     }
     long long most = PIECES(dim) > PIECES(width) ? PIECES(dim) : PIECES(width);
@@ -125,15 +124,14 @@ REFERENCE_ONCE(attention_lengths_backward,
     const long long share = heads / (kv_heads > 0 ? kv_heads : 1);
     SAMPLE(item, dq.given ? batch * heads * queries * PIECES(dim) : 0, PIECE_BUDGET(keys * dim))
     {
-        long long row = item / PIECES(dim), from = item % PIECES(dim) * CHANNELS;
-        long long n = row / queries / heads, h = row / queries % heads, i = row % queries;
+        QUERY(item, queries, dim);
         long long own = INDEX(lengths(n)), there = INDEX(key_lengths(n));
         ref_window seen(bottom ? i + there - own : i, there, left, right);
         real slope = SUM(c, width, dy(n, i, h, c) * y(n, i, h, c));
         TERM(j, b, b + seen.first);
-        PADDED_TERMS(b, i, h, j(b), h / share, slope);
+        PADDED_TERMS(b, i, h, j(b), g, slope);
         auto mixed = MIX(CHANNELS, b, seen.count, t(b) * FACTOR, c, PIECE(dim, from),
-                         k(n, j(b), h / share, from + c));
+                         k(n, j(b), g, from + c));
         LOOP(c, i < own ? PIECE(dim, from) : 0) dq(n, i, h, from + c) = mixed[c] * REST;
     }
     long long most = PIECES(dim) > PIECES(width) ? PIECES(dim) : PIECES(width);
@@ -172,21 +170,19 @@ REFERENCE_ONCE(attention_varlen_backward,
     long long share = heads / (kv_heads > 0 ? kv_heads : 1);
     SAMPLE(item, dq.given ? tokens * heads * PIECES(dim) : 0, PIECE_BUDGET(rows * dim))
     {
-        long long row = item / PIECES(dim), from = item % PIECES(dim) * CHANNELS;
-        long long i = row / heads, h = row % heads;
-        long long s = INDEX(SUM_IF(b, bounds, INDEX(starts(b)) <= i, NUMBER(1))) - 1;
-        ref_sequence own(s, bounds, starts, key_starts);
+        QUERY(item, 1, dim);
+        ref_sequence own(SEQUENCE(starts, n), bounds, starts, key_starts);
         long long shift = bottom ? own.keys - own.queries : 0;
-        ref_window seen(i - own.query + shift, own.keys, left, right);
-        real slope = SUM(c, width, dy(i, h, c) * y(i, h, c));
-        slope = delta.given ? real(delta(h, i)) : slope;
+        ref_window seen(n - own.query + shift, own.keys, left, right);
+        real slope = SUM(c, width, dy(n, h, c) * y(n, h, c));
+        slope = delta.given ? real(delta(h, n)) : slope;
         TERM(j, b, own.key + seen.first + b);
-        SCORE_TERMS(, b, i, h, j(b), h / share);
+        SCORE_TERMS(, b, n, h, j(b), g);
         TERM(score, b, capped(b));
-        GRADIENT_TERMS(, b, i, h, j(b), h / share, slope);
+        GRADIENT_TERMS(, b, n, h, j(b), g, slope);
         auto mixed = MIX(CHANNELS, b, seen.count, weight(b) * FACTOR, c, PIECE(dim, from),
-                         k(j(b), h / share, from + c));
-        LOOP(c, own.inside ? PIECE(dim, from) : 0) dq(i, h, from + c) = mixed[c] * REST;
+                         k(j(b), g, from + c));
+        LOOP(c, own.inside ? PIECE(dim, from) : 0) dq(n, h, from + c) = mixed[c] * REST;
     }
     long long most = PIECES(dim) > PIECES(width) ? PIECES(dim) : PIECES(width);
     SAMPLE(item, dk.given || dv.given ? rows * kv_heads * most : 0,
@@ -194,8 +190,7 @@ REFERENCE_ONCE(attention_varlen_backward,
     {
         long long row = item / most, from = item % most * CHANNELS;
         long long j = row / kv_heads, g = row % kv_heads;
-        long long s = INDEX(SUM_IF(b, bounds, INDEX(key_starts(b)) <= j, NUMBER(1))) - 1;
-        ref_sequence own(s, bounds, starts, key_starts);
+        ref_sequence own(SEQUENCE(key_starts, j), bounds, starts, key_starts);
         long long shift = bottom ? own.keys - own.queries : 0;
         ref_window by(j - own.key - shift, own.queries, right, left);
         TERM(i, b, own.query + by.first + b % by.count);
