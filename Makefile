@@ -83,7 +83,7 @@ SO_FLAGS := -shared -Wl,--version-script=shim/exports.map -Wl,--gc-sections \
 SHIM_C := $(filter-out shim/hook/audit.c,$(sort $(wildcard shim/*.c shim/*/*.c shim/*/*/*.c)))
 CORE_C := $(filter-out shim/hook/% shim/init.c shim/session/session.c,$(SHIM_C))
 # tools/ptx is linked from the interpreter's list, tools/facts from the library's; tools/dev holds programs of the build.
-TOOL_C := $(sort $(filter-out tools/ptx/% tools/facts/% tools/dev/%,$(wildcard tools/*.c tools/*/*.c tools/fuzz/case/*.c)))
+TOOL_C := $(sort $(filter-out tools/ptx/% tools/facts/% tools/dev/%,$(wildcard tools/*.c tools/*/*.c tools/*/*/*.c)))
 REFS_CU := $(filter-out refs/refs.cu,$(sort $(wildcard refs/*.cu))) # refs.cu includes the others
 # The dialect, as NVRTC gets it for references that a registry brings along.
 REF_HEADERS := $(filter-out $(addprefix refs/abi/ref_,batch.h host.h list.h product.h project.h),\

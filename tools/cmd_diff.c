@@ -5,7 +5,7 @@
  * Launches are held against each other by process (rank), kernel and number of the launch among
  * those that ran: one that a graph captures has no number. The second run is kept in memory, the
  * first is read line by line against it. With --align both are kept, and launches are paired by
- * their order (tools/report/aligned.h).
+ * their order (tools/report/diff/aligned.h).
  *
  * Exit status: 0: all launches that both runs have are equal; 1 for a failure of ours; 2 for a
  * wrong command line or input; 3: some differ.
@@ -19,14 +19,14 @@
 #include "text/json_out.h"
 #include "text/printable.h"
 #include "tools/cmd.h"
-#include "tools/report/aligned.h"
-#include "tools/report/alone.h"
-#include "tools/report/digests.h"
-#include "tools/report/layer_order.h"
-#include "tools/report/layers.h"
-#include "tools/report/processes.h"
-#include "tools/report/slots.h"
-#include "tools/report/slots_out.h"
+#include "tools/report/diff/aligned.h"
+#include "tools/report/diff/alone.h"
+#include "tools/report/diff/digests.h"
+#include "tools/report/trace/layer_order.h"
+#include "tools/report/trace/layers.h"
+#include "tools/report/diff/processes.h"
+#include "tools/report/diff/slots.h"
+#include "tools/report/diff/slots_out.h"
 
 enum { EXIT_OURS = 1, EXIT_INPUT = 2, EXIT_FINDINGS = 3, KERNELS = 4096, NAME_WIDTH = 44 };
 

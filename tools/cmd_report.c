@@ -11,8 +11,8 @@
 #include <string.h>
 #include "text/printable.h"
 #include "tools/cmd.h"
-#include "tools/report/out.h"
-#include "tools/report/whole_file.h"
+#include "tools/report/formats/out.h"
+#include "tools/report/formats/whole_file.h"
 
 enum { EXIT_OURS = 1, EXIT_INPUT = 2, EXIT_FINDINGS = 3 };
 

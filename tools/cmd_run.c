@@ -33,7 +33,7 @@
 #include "tools/cmd.h"
 #include "tools/run_audit.h"
 #include "tools/run_child.h"
-#include "tools/report/out.h"
+#include "tools/report/formats/out.h"
 #include "tools/run_journals.h"
 #include "tools/run_references.h"
 #include "registry/registry.h"

@@ -12,10 +12,10 @@
 #include "text/json_out.h"
 #include "text/printable.h"
 #include "tools/cmd.h"
-#include "tools/report/layer_order.h"
-#include "tools/report/layers.h"
-#include "tools/report/trace_rows.h"
-#include "tools/report/whole_file.h"
+#include "tools/report/trace/layer_order.h"
+#include "tools/report/trace/layers.h"
+#include "tools/report/trace/trace_rows.h"
+#include "tools/report/formats/whole_file.h"
 
 enum { EXIT_OURS = 1, EXIT_INPUT = 2, NAME_WIDTH = 60 };
 enum by { BY_KERNEL, BY_RANGE, BY_LAYER };

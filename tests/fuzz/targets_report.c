@@ -9,11 +9,11 @@
 #include "report/journal_read.h"
 #include "plugin/plugin_wire.h"
 #include "tests/fuzz/targets.h"
-#include "tools/report/aligned.h"
-#include "tools/report/digests.h"
-#include "tools/report/model.h"
-#include "tools/report/slots.h"
-#include "tools/report/trace_rows.h"
+#include "tools/report/diff/aligned.h"
+#include "tools/report/diff/digests.h"
+#include "tools/report/model/model.h"
+#include "tools/report/diff/slots.h"
+#include "tools/report/trace/trace_rows.h"
 
 enum { VARIABLES = 32 };
 

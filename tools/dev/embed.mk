@@ -18,7 +18,7 @@ $(foreach part,snapshot outlier refs refs_wide,$(call embed_as,$(part),$(GEN)/$(
 $(call embed_as,lift,$(GEN)/lift.ptx,lift_ptx)
 $(GEN)/lift.ptx: shim/lift/lift_product.cuh
 $(call embed_as,tables,$(GEN)/tables.bin,tables)
-$(foreach kind,css js,$(call embed_as,report_$(kind),tools/report/page.$(kind),report_$(kind)))
+$(foreach kind,css js,$(call embed_as,report_$(kind),tools/report/formats/page.$(kind),report_$(kind)))
 $(eval $(call embed_table,ref_headers,cuvet_ref_headers,$(REF_HEADERS)))
 $(eval $(call embed_table,man_pages,cuvet_man_pages,$(sort $(wildcard tools/man/*.md)) config/README.md))
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "tools/report/align.h"
+#include "tools/report/diff/align.h"
 
 enum { SHORT = 40, LONG = 200000 };
 

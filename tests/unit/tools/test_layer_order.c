@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "tools/report/layer_order.h"
+#include "tools/report/trace/layer_order.h"
 
 enum { LAYERS = 4 };
 

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "tools/report/timeline.h"
+#include "tools/report/model/timeline.h"
 
 static uint64_t sum(const struct timeline *t, int kind)
 {
