@@ -7,7 +7,7 @@
 #include "tests/fuzz/targets.h"
 #include "tools/ctl_view.h"
 #include "tools/discover/draft.h"
-#include "tools/discover/triton_names.h"
+#include "tools/discover/facts/triton_names.h"
 #include "tools/fuzz/image.h"
 #include "tools/fuzz/symbols.h"
 #include "tools/inductor/entry.h"

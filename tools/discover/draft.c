@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "lang/dtype.h"
 #include "text/printable.h"
-#include "tools/discover/candidates.h"
-#include "tools/discover/probing.h"
+#include "tools/discover/search/candidates.h"
+#include "tools/discover/trial/probing.h"
 #include "tools/discover/probing_text.h"
 
 enum { KEPT = 4, MOST_LOST = 3, SHOWN_SHAPES = 4, SHOWN_VALUES = 4 };

@@ -6,9 +6,9 @@
 #define TOOLS_DISCOVER_DRAFT_H
 
 #include <stdio.h>
-#include "tools/discover/record.h"
-#include "tools/discover/rerun.h"
-#include "tools/discover/trial.h"
+#include "tools/discover/facts/record.h"
+#include "tools/discover/trial/rerun.h"
+#include "tools/discover/trial/trial.h"
 
 struct draft_settings {
     unsigned tries;   /* entries that are tried of a kernel; 0: none */

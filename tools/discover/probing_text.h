@@ -3,7 +3,7 @@
 #define TOOLS_DISCOVER_PROBING_TEXT_H
 
 #include "text/textbuf.h"
-#include "tools/discover/probing.h"
+#include "tools/discover/trial/probing.h"
 
 /* How many launches gave what was recorded, and why others were of no use. */
 void probing_put_report(const struct probing_report *report, struct textbuf *out);

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tests/unit/common/tmp_folder.h"
-#include "tools/discover/candidates.h"
-#include "tools/discover/extents.h"
-#include "tools/discover/ptx_facts.h"
-#include "tools/discover/words.h"
+#include "tools/discover/search/candidates.h"
+#include "tools/discover/search/extents.h"
+#include "tools/discover/facts/ptx_facts.h"
+#include "tools/discover/search/words.h"
 
 /* ---- code ---- */
 

@@ -9,9 +9,9 @@
 #include <math.h>
 #include <string.h>
 #include "lang/dtype.h"
-#include "tools/discover/entry.h"
+#include "tools/discover/search/entry.h"
 #include "tools/discover/probing_text.h"
-#include "tools/discover/sizes.h"
+#include "tools/discover/search/sizes.h"
 
 /* ---- contents ---- */
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include <cmocka.h>
-#include "tools/discover/numba.h"
+#include "tools/discover/facts/numba.h"
 
 static void an_array_is_a_word_for_each_field(void **state)
 {
