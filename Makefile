@@ -171,7 +171,7 @@ $(CORE): $(CORE_O)
 # The PTX interpreter and the reader of fatbins, which the worker runs kernels with where there is no GPU.
 TOOL_EXEC_O = $(filter-out $(BUILD)/shim/%,$(SOFTGPU_EXEC_O)) $(BUILD)/tests/softgpu/driver/fatbin.o
 $(BUILD)/tools/%.o: INCLUDES += -Itools
-$(BUILD)/tools/lift/%.o $(BUILD)/tools/cmd_lift.o $(addprefix $(BUILD)/tests/unit/tools/,test_lift.o test_lift_triton.o): INCLUDES += -Itools -Itests/softgpu
+$(BUILD)/tools/lift/%.o $(addprefix $(BUILD)/tests/unit/tools/,test_lift.o test_lift_triton.o): INCLUDES += -Itools -Itests/softgpu
 $(BUILD)/tools/lift/%.o: C_FLAGS += -O2 -fno-strict-aliasing -ffp-contract=off
 
 $(TOOL): $(TOOL_O) $(CORE) $(HOST_REFS_O) $(TOOL_EXEC_O)
@@ -180,7 +180,7 @@ $(TOOL): $(TOOL_O) $(CORE) $(HOST_REFS_O) $(TOOL_EXEC_O)
 	    $(CORE) $(STATIC_LIBS) $(TOOL_LIBS) $(SYSTEM_LIBS)
 
 # The parts of the program that unit tests call.
-$(TOOL_PARTS): $(filter-out $(BUILD)/tools/cmd_% $(BUILD)/tools/cuvet.o,$(TOOL_O)) $(TOOL_EXEC_O)
+$(TOOL_PARTS): $(foreach file,$(TOOL_O),$(if $(filter cmd_%.o cuvet.o,$(notdir $(file))),,$(file))) $(TOOL_EXEC_O)
 	$(call say,AR,$@)
 	$(quiet)rm -f $@.new && $(AR) rcs $@.new $^ && mv $@.new $@
 

@@ -1,5 +1,5 @@
 /*
- * cmd.h - the verbs of the program cuvet: one function, one file each.
+ * cmd.h - the verbs of the program cuvet: one function each.
  *
  * argv[0] is the verb. Each returns the exit status of the program: 0; 1 for a failure of ours;
  * 2 for input that is wrong; 3 for findings.

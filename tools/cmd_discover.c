@@ -30,7 +30,7 @@
 #include "tools/cmd.h"
 #include "tools/discover/draft.h"
 #include "tools/progress.h"
-#include "tools/run_child.h"
+#include "tools/run/run_child.h"
 
 enum { EXIT_OURS = 1, EXIT_INPUT = 2, MOST_ARGUMENTS = 64, NAME_SHOWN = 48 };
 

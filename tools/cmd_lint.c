@@ -14,7 +14,7 @@
 #include "tools/fuzz/symbols.h"
 #include "tools/lint/input.h"
 #include "tools/lint/out.h"
-#include "tools/lint_serve.h"
+#include "tools/serve/lint_serve.h"
 #include "tools/progress.h"
 
 enum { EXIT_OURS = 1, EXIT_INPUT = 2, EXIT_FINDINGS = 3, MOST_RULES = 128 };

@@ -27,8 +27,8 @@
 #include "cuvet.h"
 #include "plugin/plugin_wire.h"
 #include "tools/cmd.h"
-#include "tools/inherited.h"
-#include "tools/plugin_worker.h"
+#include "tools/serve/inherited.h"
+#include "tools/serve/plugin_worker.h"
 
 static const char usage[] =
     "usage: cuvet plugin [--limit MILLISECONDS] [--json] FILE.so\n"

@@ -10,7 +10,7 @@
 #include "text/json_out.h"
 #include "text/printable.h"
 #include "tools/cmd.h"
-#include "tools/inherited.h"
+#include "tools/serve/inherited.h"
 #include "tools/worker/serve.h"
 #include "tools/worker/worker.h"
 

@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include "shim/lift/lift.h"
 #include "tests/fuzz/targets.h"
-#include "tools/ctl_view.h"
+#include "tools/ctl/ctl_view.h"
 #include "tools/discover/draft.h"
 #include "tools/discover/facts/triton_names.h"
 #include "tools/fuzz/image.h"

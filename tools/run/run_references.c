@@ -1,4 +1,4 @@
-#include "tools/run_references.h"
+#include "tools/run/run_references.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "system/cache.h"
 #include "system/files.h"
 #include "base/options.h"
-#include "tools/precompile.h"
+#include "tools/compile/precompile.h"
 
 extern char **environ;
 

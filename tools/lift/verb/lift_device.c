@@ -1,4 +1,4 @@
-#include "tools/lift_device.h"
+#include "tools/lift/verb/lift_device.h"
 
 #include <inttypes.h>
 #include <stdio.h>

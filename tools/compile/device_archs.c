@@ -1,4 +1,4 @@
-#include "tools/device_archs.h"
+#include "tools/compile/device_archs.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>

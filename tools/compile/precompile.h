@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 #include "base/options.h"
-#include "tools/device_archs.h"
+#include "tools/compile/device_archs.h"
 #include "compile/compiler.h"
 #include "registry/user_ref.h"
 

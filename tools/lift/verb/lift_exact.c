@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include "text/json_out.h"
 #include "text/printable.h"
-#include "tools/lift_exact.h"
+#include "tools/lift/verb/lift_exact.h"
 
 /* What the verdict means. */
 static const char limits_equal[] =

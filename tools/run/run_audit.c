@@ -1,4 +1,4 @@
-#include "tools/run_audit.h"
+#include "tools/run/run_audit.h"
 
 #include <gnu/libc-version.h>
 #include <stdbool.h>

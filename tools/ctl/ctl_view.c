@@ -1,4 +1,4 @@
-#include "tools/ctl_view.h"
+#include "tools/ctl/ctl_view.h"
 
 #include <inttypes.h>
 #include <stddef.h>

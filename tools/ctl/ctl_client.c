@@ -1,4 +1,4 @@
-#include "tools/ctl_client.h"
+#include "tools/ctl/ctl_client.h"
 
 #include <errno.h>
 #include <stdbool.h>

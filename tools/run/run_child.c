@@ -5,7 +5,7 @@
  * with sigwaitinfo, beside SIGCHLD: no handler, no race, and one that was ignored when we were
  * started (nohup) stays ignored in the program, which inherits dispositions and the old mask.
  */
-#include "tools/run_child.h"
+#include "tools/run/run_child.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -17,8 +17,8 @@
 #include "text/number.h"
 #include "text/printable.h"
 #include "tools/cmd.h"
-#include "tools/ctl_client.h"
-#include "tools/ctl_view.h"
+#include "tools/ctl/ctl_client.h"
+#include "tools/ctl/ctl_view.h"
 
 enum { CTL_FAILED = 1, CTL_USAGE = 2, CTL_NO_PROCESS = 3, CTL_TIMEOUT = 4 };
 

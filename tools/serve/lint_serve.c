@@ -1,4 +1,4 @@
-#include "tools/lint_serve.h"
+#include "tools/serve/lint_serve.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 #include "cuvet.h"
 #include "linter/linter.h"
 #include "linter/linter_wire.h"
-#include "tools/inherited.h"
+#include "tools/serve/inherited.h"
 #include "tools/lint/input.h"
 
 enum {

@@ -1,4 +1,4 @@
-#include "tools/plugin_worker.h"
+#include "tools/serve/plugin_worker.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "tools/help_pages.h"
+#include "tools/help/help_pages.h"
 
 #include <stdio.h>
 #include <string.h>

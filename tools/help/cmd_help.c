@@ -12,8 +12,8 @@
 #include "text/printable.h"
 #include "cuvet.h"
 #include "tools/cmd.h"
-#include "tools/help_pages.h"
-#include "tools/help_references.h"
+#include "tools/help/help_pages.h"
+#include "tools/help/help_references.h"
 #include "value/skip.h"
 
 static int help_verbs(void)

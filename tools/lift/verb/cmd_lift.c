@@ -16,9 +16,9 @@
 #include "tools/cmd.h"
 #include "tools/lift/lift.h"
 #include "tools/lift/whole.h"
-#include "tools/lift_check.h"
-#include "tools/lift_device.h"
-#include "tools/lift_exact.h"
+#include "tools/lift/verb/lift_check.h"
+#include "tools/lift/verb/lift_device.h"
+#include "tools/lift/verb/lift_exact.h"
 
 static const char usage[] =
     "usage: cuvet lift [OPTIONS] BUNDLE\n"

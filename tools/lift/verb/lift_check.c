@@ -5,7 +5,7 @@
 #include "tools/ptx/ptx.h"
 #include "text/json_out.h"
 #include "text/printable.h"
-#include "tools/lift_check.h"
+#include "tools/lift/verb/lift_check.h"
 #include "tools/lint/input.h"
 #include "tools/progress.h"
 

@@ -1,4 +1,4 @@
-#include "tools/run_journals.h"
+#include "tools/run/run_journals.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "tools/precompile.h"
+#include "tools/compile/precompile.h"
 
 #include <limits.h>
 #include <stdio.h>

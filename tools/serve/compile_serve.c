@@ -1,4 +1,4 @@
-#include "tools/compile_serve.h"
+#include "tools/serve/compile_serve.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 #include "cuvet.h"
 #include "driver/jitlink_api.h"
 #include "driver/nvrtc_api.h"
-#include "tools/inherited.h"
+#include "tools/serve/inherited.h"
 #include "compile/compile_wire.h"
 #include "compile/compiler.h"
 #include "compile/ptx_link.h"

@@ -1,4 +1,4 @@
-#include "tools/help_references.h"
+#include "tools/help/help_references.h"
 
 #include <stdio.h>
 #include <string.h>

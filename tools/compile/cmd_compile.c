@@ -11,8 +11,8 @@
 #include "base/options.h"
 #include "text/textbuf.h"
 #include "tools/cmd.h"
-#include "tools/compile_serve.h"
-#include "tools/precompile.h"
+#include "tools/serve/compile_serve.h"
+#include "tools/compile/precompile.h"
 #include "registry/registry.h"
 
 extern char **environ;

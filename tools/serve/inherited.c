@@ -1,4 +1,4 @@
-#include "tools/inherited.h"
+#include "tools/serve/inherited.h"
 
 #include <poll.h>
 #include <pthread.h>
