@@ -169,7 +169,7 @@ $(CORE): $(CORE_O)
 	$(quiet)rm -f $@.new && $(AR) rcs $@.new $(CORE_O) && mv $@.new $@
 
 # The PTX interpreter and the reader of fatbins, which the worker runs kernels with where there is no GPU.
-TOOL_EXEC_O = $(filter-out $(BUILD)/shim/%,$(SOFTGPU_EXEC_O)) $(BUILD)/tests/softgpu/driver/fatbin.o
+TOOL_EXEC_O = $(filter-out $(BUILD)/shim/%,$(SOFTGPU_EXEC_O)) $(BUILD)/tests/softgpu/driver/module/fatbin.o
 $(BUILD)/tools/%.o: INCLUDES += -Itools
 $(BUILD)/tools/lift/%.o $(addprefix $(BUILD)/tests/unit/tools/,test_lift.o test_lift_triton.o): INCLUDES += -Itools -Itests/softgpu
 $(BUILD)/tools/lift/%.o: C_FLAGS += -O2 -fno-strict-aliasing -ffp-contract=off

@@ -4,7 +4,7 @@
 # libFuzzer with ASan and UBSan (VARIANT=fuzz).
 
 FUZZ_C := $(sort $(wildcard tests/fuzz/targets*.c))
-FUZZ_O := $(call objects,$(FUZZ_C)) $(BUILD)/tests/softgpu/driver/fatbin.o \
+FUZZ_O := $(call objects,$(FUZZ_C)) $(BUILD)/tests/softgpu/driver/module/fatbin.o \
     $(call objects,$(sort $(wildcard tools/ptx/*.c tools/fuzz/case/*.c)))
 FUZZ := $(BUILD)/tests/fuzz/fuzz
 FUZZ_SEEDS := $(BUILD)/tests/fuzz/corpus

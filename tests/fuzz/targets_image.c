@@ -4,7 +4,7 @@
 #include <string.h>
 #include "ptx/ptx.h"
 #include "tests/fuzz/targets.h"
-#include "tests/softgpu/driver/fatbin.h"
+#include "tests/softgpu/driver/module/fatbin.h"
 #include "judge/images.h"
 #include "tools/lint/input.h"
 

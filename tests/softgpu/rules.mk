@@ -6,9 +6,9 @@ SOFTGPU_LIBS := $(SOFTGPU)/libcuda.so.1 $(SOFTGPU)/libcupti.so.13 $(SOFTGPU)/lib
 
 SOFTGPU_EXEC_C := $(sort $(wildcard tests/softgpu/exec/*.c tools/ptx/*.c)) \
     shim/base/error.c shim/text/printable.c shim/text/utf8.c
-SOFTGPU_DRIVER_C := $(sort $(wildcard tests/softgpu/driver/*.c)) shim/image/carried_text.c
+SOFTGPU_DRIVER_C := $(sort $(wildcard tests/softgpu/driver/*/*.c)) shim/image/carried_text.c
 SOFTGPU_CUPTI_C := $(sort $(wildcard tests/softgpu/cupti/*.c))
-SOFTGPU_DEF := $(sort $(wildcard tests/softgpu/driver/*.def))
+SOFTGPU_DEF := $(sort $(wildcard tests/softgpu/driver/*/*.def))
 SOFTGPU_EXEC_O := $(call objects,$(SOFTGPU_EXEC_C))
 SOFTGPU_DRIVER_O := $(call objects,$(SOFTGPU_DRIVER_C)) $(SOFTGPU_GEN)/entries.o
 SOFTGPU_CUPTI_O := $(call objects,$(SOFTGPU_CUPTI_C))
@@ -146,7 +146,7 @@ $(call objects,$(SOFTGPU_UNIT_C)): | $(BUILD)/.ready-tests
 # Our own device code as PTX, for test_exec_real, test_exec_refs, test_exec_outlier and test_ptx_fuzz.
 SOFTGPU_PTX := $(BUILD)/tests/softgpu/ptx
 PTX_OF := $(BUILD)/tests/softgpu/unit/ptx_of
-$(PTX_OF): $(PTX_OF).o $(BUILD)/tests/softgpu/driver/fatbin.o \
+$(PTX_OF): $(PTX_OF).o $(BUILD)/tests/softgpu/driver/module/fatbin.o \
     $(addprefix $(BUILD)/shim/,base/error.o text/printable.o text/utf8.o)
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ -lzstd -llz4

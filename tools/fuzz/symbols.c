@@ -6,7 +6,7 @@
 #include <string.h>
 #include <cuda.h>
 #include "names/pattern.h"
-#include "tests/softgpu/driver/fatbin.h"
+#include "tests/softgpu/driver/module/fatbin.h"
 #include "tools/worker/image.h"
 
 enum { MOST_NAME = 4096 };

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
-#include "tests/softgpu/driver/fatbin.h"
+#include "tests/softgpu/driver/module/fatbin.h"
 #include "tests/softgpu/exec/exec.h"
 #include "tools/worker/device.h"
 #include "tools/worker/image.h"

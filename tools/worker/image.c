@@ -6,7 +6,7 @@
 #include <string.h>
 #include "image/fatbin.h"
 #include "image/carried_text.h"
-#include "tests/softgpu/driver/fatbin.h"
+#include "tests/softgpu/driver/module/fatbin.h"
 
 enum { MOST_PIECES = 65536, MOST_CODE = 1 << 30 };
 

@@ -6,7 +6,7 @@
 #include <cuda.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include "driver/hooks.h"
+#include "driver/call/hooks.h"
 
 struct driver {
     void (*set_hooks)(const struct hooks *);

@@ -19,7 +19,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include <cuda.h>
-#include "driver/hooks.h"
+#include "driver/call/hooks.h"
 #include "newer_calls.h"
 
 #define OK(call)           assert_int_equal((call), CUDA_SUCCESS)

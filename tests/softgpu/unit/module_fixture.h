@@ -17,7 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include "driver/hooks.h"
+#include "driver/call/hooks.h"
 #include "newer_calls.h"
 
 /* The launches of CUDA 1 are in the header still. */

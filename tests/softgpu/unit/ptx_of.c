@@ -2,7 +2,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include "driver/fatbin.h"
+#include "driver/module/fatbin.h"
 
 int main(int argc, char **argv)
 {

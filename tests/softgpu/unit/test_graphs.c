@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "driver/hooks.h"
-#include "driver/resource_ids.h"
+#include "driver/call/hooks.h"
+#include "driver/base/resource_ids.h"
 
 #define SAME(mine, real) _Static_assert((int)(mine) == (int)(real), #real)
 SAME(RESOURCE_GRAPH_CREATED, CUPTI_CBID_RESOURCE_GRAPH_CREATED);

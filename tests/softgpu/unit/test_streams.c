@@ -2,7 +2,7 @@
 #include "stream_fixture.h"
 
 #include <pthread.h>
-#include "driver/hooks.h"
+#include "driver/call/hooks.h"
 
 /* The per-thread default stream's own entry points; cuda.h names them only for code compiled for
  * them. */
