@@ -4,7 +4,7 @@
 #ifndef TOOLS_LIFT_PARTS_H
 #define TOOLS_LIFT_PARTS_H
 
-#include "exec/ops.h"
+#include "exec/ops/ops.h"
 #include "tools/lift/shadow.h"
 
 enum calc {

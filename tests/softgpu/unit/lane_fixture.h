@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "exec/lane.h"
-#include "exec/lane_loop.h"
+#include "exec/lane/lane.h"
+#include "exec/lane/lane_loop.h"
 
 struct lane_op {
     const char *words, *operands;
