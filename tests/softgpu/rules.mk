@@ -126,9 +126,8 @@ $(SOFTJITLINK_LIBS): $(BUILD)/tests/softgpu/jitlink/jitlink.o
 	$(quiet)mkdir -p $(@D) && $(CC) $(OPTIMISE) -shared -Wl,-soname,libnvJitLink.so.13 $(LDFLAGS) -o $@ $<
 
 # Unit tests: of the parts (linked with them), and of the driver's interface.
-SOFTGPU_UNIT_C := $(sort $(wildcard tests/softgpu/unit/test_*.c))
-SOFTGPU_PART_C := $(foreach part,test_ptx test_exec test_lane,$(foreach file,$(SOFTGPU_UNIT_C),$(if \
-    $(findstring $(part),$(file)),$(file))))
+SOFTGPU_UNIT_C := $(sort $(wildcard tests/softgpu/unit/*/test_*.c))
+SOFTGPU_PART_C := $(filter $(addprefix tests/softgpu/unit/,ptx/% exec/% lane/%),$(SOFTGPU_UNIT_C))
 SOFTGPU_API_C := $(filter-out $(SOFTGPU_PART_C),$(SOFTGPU_UNIT_C))
 SOFTGPU_UNIT_BIN := $(patsubst %.c,$(BUILD)/%,$(SOFTGPU_UNIT_C))
 SOFTGPU_LINK := -L$(SOFTGPU) -l:libcuda.so.1 -l:libcupti.so.13 -Wl,-rpath,$(abspath $(SOFTGPU))
@@ -137,7 +136,7 @@ $(patsubst %.c,$(BUILD)/%,$(SOFTGPU_PART_C)): $(BUILD)/%: $(BUILD)/%.o $(SOFTGPU
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ -lcmocka $(SYSTEM_LIBS)
 # Against the host's arithmetic.
-$(BUILD)/tests/softgpu/unit/test_exec_outlier: $(BUILD)/tests/unit/common/outlier_host.o
+$(BUILD)/tests/softgpu/unit/exec/test_exec_outlier: $(BUILD)/tests/unit/common/outlier_host.o
 $(patsubst %.c,$(BUILD)/%,$(SOFTGPU_API_C)): $(BUILD)/%: $(BUILD)/%.o $(SOFTGPU_LIBS)
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $< $(SOFTGPU_LINK) -lcmocka $(SYSTEM_LIBS)
@@ -145,7 +144,7 @@ $(call objects,$(SOFTGPU_UNIT_C)): | $(BUILD)/.ready-tests
 
 # Our own device code as PTX, for test_exec_real, test_exec_refs, test_exec_outlier and test_ptx_fuzz.
 SOFTGPU_PTX := $(BUILD)/tests/softgpu/ptx
-PTX_OF := $(BUILD)/tests/softgpu/unit/ptx_of
+PTX_OF := $(BUILD)/tests/softgpu/unit/ptx/ptx_of
 $(PTX_OF): $(PTX_OF).o $(BUILD)/tests/softgpu/driver/module/fatbin.o \
     $(addprefix $(BUILD)/shim/,base/error.o text/printable.o text/utf8.o)
 	$(call say,LINK,$@)
@@ -154,15 +153,15 @@ $(SOFTGPU_PTX)/%.ptx: $(GEN)/%.fatbin $(PTX_OF)
 	$(quiet)mkdir -p $(@D) && $(PTX_OF) $< $(CUVET_PTX) > $@
 
 # Products by nvcuda::wmma, for test_exec_wmma.
-$(SOFTGPU_PTX)/wmma.ptx: tests/softgpu/unit/wmma.cu | $(READY)
+$(SOFTGPU_PTX)/wmma.ptx: tests/softgpu/unit/exec/wmma.cu | $(READY)
 	$(call say,NVCC,$@)
 	$(quiet)mkdir -p $(@D) && $(NVCC) -ptx -std=c++17 -O3 -arch=compute_80 -o $@ $<
 
 # A module in every form of fatbin that nvcc makes, for test_fatbins.
 SOFTGPU_FATBINS := $(BUILD)/tests/softgpu/fatbins
-$(SOFTGPU_FATBINS)/.made: tests/softgpu/unit/make-fatbins tests/softgpu/unit/modules.cu | $(READY)
+$(SOFTGPU_FATBINS)/.made: tests/softgpu/unit/module/make-fatbins tests/softgpu/unit/module/modules.cu | $(READY)
 	$(call say,NVCC,$(@D))
-	$(quiet)tests/softgpu/unit/make-fatbins $(NVCC) tests/softgpu/unit/modules.cu $(@D) && touch $@
+	$(quiet)tests/softgpu/unit/module/make-fatbins $(NVCC) tests/softgpu/unit/module/modules.cu $(@D) && touch $@
 
 SOFTGPU_TEST_FILES := $(SOFTGPU_FATBINS)/.made \
     $(addprefix $(SOFTGPU_PTX)/,snapshot.ptx outlier.ptx refs.ptx refs_wide.ptx wmma.ptx)

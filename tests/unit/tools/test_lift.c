@@ -1,6 +1,6 @@
 /* test_lift.c - shadows of numbers: routes that carry them, routes that lose them, bounds, origins,
  * and computations over finite fields. */
-#include "unit/exec_bench.h"
+#include "unit/exec/exec_bench.h"
 
 #include <math.h>
 #include "tools/lift/shadow.h"

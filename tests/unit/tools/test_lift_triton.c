@@ -1,6 +1,6 @@
 /* test_lift_triton.c - matrix products that Triton compiled for sm_90 (tests/lift/triton): what the
  * interpreter computes, against a product in fp64, and where their shadows leave the bound. */
-#include "unit/exec_bench.h"
+#include "unit/exec/exec_bench.h"
 
 #include <math.h>
 #include "tools/lift/shadow.h"

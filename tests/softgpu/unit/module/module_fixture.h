@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include "driver/call/hooks.h"
-#include "newer_calls.h"
+#include "unit/driver/newer_calls.h"
 
 /* The launches of CUDA 1 are in the header still. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"

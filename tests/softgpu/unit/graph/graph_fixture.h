@@ -14,7 +14,7 @@
 #include <cuda.h>
 #include <stdbool.h>
 #include <string.h>
-#include "newer_calls.h"
+#include "unit/driver/newer_calls.h"
 
 #define ok(call)           assert_int_equal((call), CUDA_SUCCESS)
 #define fails(call, error) assert_int_equal((call), (error))

@@ -6,7 +6,7 @@
 #include "real_bench.h"
 #include <math.h>
 #include <time.h>
-#include "../../unit/common/outlier_host.h"
+#include "tests/unit/common/outlier_host.h"
 #include "device/outlier_abi.h"
 #include "refs/abi/ref_abi.h"
 

@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 #include <cuda.h>
-#include "newer_calls.h"
+#include "unit/driver/newer_calls.h"
 
 #define OK(call)           assert_int_equal((call), CUDA_SUCCESS)
 #define FAILS(call, error) assert_int_equal((call), (error))
