@@ -3,7 +3,7 @@
  * at a time, group by group, where refs/dialect/ref_blocks.h takes one element out of a block.
  *
  * Plain C, for test_catalogue.c, test_quant.c, tests/scenario/catalogue and
- * tests/gpu/ref_parity.cu.
+ * tests/gpu/reference/ref_parity.cu.
  */
 #ifndef TESTS_REF_CODES_H
 #define TESTS_REF_CODES_H

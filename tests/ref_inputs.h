@@ -3,7 +3,7 @@
  * tests that draw them: an index must be one of the table that it points into, a variance is
  * positive, codes have a dtype of their own.
  *
- * Plain C, for test_catalogue.c, tests/scenario/catalogue and tests/gpu/ref_parity.cu.
+ * Plain C, for test_catalogue.c, tests/scenario/catalogue and tests/gpu/reference/ref_parity.cu.
  */
 #ifndef TESTS_REF_INPUTS_H
 #define TESTS_REF_INPUTS_H

@@ -476,7 +476,7 @@ def bench_rates(args):
 def bench_contracts(args):
     """Decode loops of tests/gpu, whose registry has a contract for every kernel between whose launches one can be. In one
     process, with checks off and on by turns: processes of one program differ by a third."""
-    folder = os.path.join(HERE, "..", "gpu")
+    folder = os.path.join(HERE, "..", "gpu", "jit")
     settings = Variant("defaults", CUVET_CONFIG=os.path.join(folder, "decode.yaml"))
     print("\ncontracts: a step of a decode loop with all of its contracts, to itself with checks off (medians of turns)")
     print("  %-8s %-6s %9s %9s %17s %9s %9s" % ("cache", "mode", "off us", "to off", "middle half", "launches", "checked"))

@@ -22,37 +22,37 @@ PROGRAMS := $(addprefix $(OUT)/,$(CU) $(SCENARIOS) $(PLAIN_SCENARIOS) $(addsuffi
 .PHONY: programs
 programs: $(PROGRAMS)
 
-$(addprefix $(OUT)/,$(CU)): $(OUT)/%: $(HERE)%.cu $(HERE)kernels.cuh $(HERE)common.cuh
+$(addprefix $(OUT)/,$(CU)): $(OUT)/%: $(HERE)programs/%.cu $(HERE)programs/kernels.cuh $(HERE)programs/common.cuh
 	@mkdir -p $(OUT)
 	$(NVCC) -O2 -std=c++17 -arch=$(GPU_ARCH) -Xcompiler -pthread -o $@ $<
 
-$(OUT)/driver_kernels.fatbin: $(HERE)driver_kernels.cu $(HERE)kernels.cuh $(HERE)common.cuh
+$(OUT)/driver_kernels.fatbin: $(HERE)driver/driver_kernels.cu $(HERE)programs/kernels.cuh $(HERE)programs/common.cuh
 	@mkdir -p $(OUT)
 	$(NVCC) -O2 -std=c++17 -arch=$(GPU_ARCH) -fatbin -o $@ $<
 
-$(OUT)/lt_tail: $(HERE)lt_tail.c
+$(OUT)/lt_tail: $(HERE)library/lt_tail.c
 	@mkdir -p $(OUT)
 	$(CC) $(C_FLAGS) -o $@ $< $(addprefix -L,$(wildcard $(CUDA_LIBS))) -lcublasLt -lcudart
 
 # The library stands between the program and cuBLAS, in the order of the linker's line.
-$(OUT)/libflipping.so: $(HERE)flipping.c $(HERE)flips.h
+$(OUT)/libflipping.so: $(HERE)library/flipping.c $(HERE)library/flips.h
 	@mkdir -p $(OUT)
 	$(CC) $(C_FLAGS) -shared -fPIC -o $@ $< -Wl,--no-as-needed $(addprefix -L,$(wildcard $(CUDA_LIBS))) -lcublas -ldl
 
-$(OUT)/flips: $(HERE)flips.c $(HERE)flips.h $(OUT)/libflipping.so
+$(OUT)/flips: $(HERE)library/flips.c $(HERE)library/flips.h $(OUT)/libflipping.so
 	@mkdir -p $(OUT)
 	$(CC) $(C_FLAGS) -I$(HERE)../../shim -o $@ $< -Wl,--no-as-needed -L$(OUT) -lflipping -Wl,-rpath,'$$ORIGIN' \
 	    $(addprefix -L,$(wildcard $(CUDA_LIBS))) -lcublas $(LINK_CUDA)
 
-$(OUT)/lt_names: $(HERE)lt_names.c
+$(OUT)/lt_names: $(HERE)library/lt_names.c
 	@mkdir -p $(OUT)
 	$(CC) $(C_FLAGS) -o $@ $< $(addprefix -L,$(wildcard $(CUDA_LIBS))) -lcublasLt $(LINK_CUDA)
 
-$(OUT)/driver_api.o: $(HERE)driver_api.c $(HERE)driver_api_ptds.h
+$(OUT)/driver_api.o: $(HERE)driver/driver_api.c $(HERE)driver/driver_api_ptds.h
 	@mkdir -p $(OUT)
 	$(CC) $(C_FLAGS) -c -o $@ $<
 
-$(OUT)/driver_api_ptds.o: $(HERE)driver_api_ptds.c $(HERE)driver_api_ptds.h
+$(OUT)/driver_api_ptds.o: $(HERE)driver/driver_api_ptds.c $(HERE)driver/driver_api_ptds.h
 	@mkdir -p $(OUT)
 	$(CC) $(C_FLAGS) -DCUDA_API_PER_THREAD_DEFAULT_STREAM -c -o $@ $<
 
@@ -71,7 +71,7 @@ $(OUT)/replayed_kernels.ptx: $(SCENARIO)replayed/kernels.cu
 	@mkdir -p $(OUT)
 	$(NVCC) -O2 -std=c++17 -I$(SCENARIO)common -arch=compute_75 -ptx -o $@ $<
 
-$(OUT)/other_injection.so: $(HERE)other_injection.c
+$(OUT)/other_injection.so: $(HERE)driver/other_injection.c
 	@mkdir -p $(OUT)
 	$(CC) $(C_FLAGS) -shared -fPIC -o $@ $<
 
@@ -116,10 +116,10 @@ $(OUT)/printable.o $(OUT)/utf8.o: $(OUT)/%.o: $(ROOT)shim/text/%.c
 	@mkdir -p $(OUT)
 	$(CC) $(OUR_C_FLAGS) -c -o $@ $<
 
-$(OUT)/ref_parity: $(HERE)ref_parity.cu $(HERE)ref_problem.cuh $(HERE)common.cuh $(PARITY_O)
+$(OUT)/ref_parity: $(HERE)reference/ref_parity.cu $(HERE)reference/ref_problem.cuh $(HERE)programs/common.cuh $(PARITY_O)
 	$(NVCC) -O2 -std=c++17 -arch=$(GPU_ARCH) $(OUR_INCLUDES) -o $@ $< $(PARITY_O) \
 	    $(LINK_CUDA)
 
-$(OUT)/ref_approx: $(HERE)ref_approx.cu $(HERE)common.cuh $(REF_HEADERS)
+$(OUT)/ref_approx: $(HERE)reference/ref_approx.cu $(HERE)programs/common.cuh $(REF_HEADERS)
 	@mkdir -p $(OUT)
 	$(NVCC) -O2 -std=c++17 -arch=$(GPU_ARCH) $(OUR_INCLUDES) -o $@ $<

@@ -32,10 +32,10 @@ CPP = [
     ("llmc", ["128"], "config/kernels/llmc.yaml"),
 ] + [("mutants", [name, "right"], "tests/scenario/mutants/registry.yaml") for name in MUTANTS]
 TRITON = [
-    ("triton_kernels", ["bf16"], "tests/gpu/triton_bf16.yaml"),
-    ("triton_kernels", ["f32"], "tests/gpu/triton_f32.yaml"),
-    ("triton_tutorials", [], "tests/gpu/triton_tutorials.yaml"),
-    ("triton_attention", [], "tests/gpu/triton_attention.yaml"),
+    ("triton_kernels", ["bf16"], "tests/gpu/jit/triton_bf16.yaml"),
+    ("triton_kernels", ["f32"], "tests/gpu/jit/triton_f32.yaml"),
+    ("triton_tutorials", [], "tests/gpu/jit/triton_tutorials.yaml"),
+    ("triton_attention", [], "tests/gpu/jit/triton_attention.yaml"),
 ]
 # Kernels that are wrong on purpose: no reference is right.
 WRONG = ("demo_softmax_tail", "*_wrong", "*forgetful_rms_kernel*", "rms_norm_bf16_acc", "rms_norm_wrong_eps", "softmax_tail_zero",
@@ -51,7 +51,7 @@ def command(kind, build, name, words):
         demo = name == "demo"
         folder = os.path.join(build, "tests", *(["demo"] if demo else ["scenario", name]))
         return [os.path.join(folder, "demo" if demo else "program"), os.path.join(folder, "kernels.fatbin")] + words
-    return [sys.executable, os.path.join(ROOT, "tests", "gpu", name + ".py")] + words
+    return [sys.executable, os.path.join(ROOT, "tests", "gpu", "jit", name + ".py")] + words
 
 
 def entries(text, mark):

@@ -13,7 +13,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-REGISTRY = os.path.join(HERE, "../scenario/variables/registry.yaml")
+REGISTRY = os.path.join(HERE, "../../scenario/variables/registry.yaml")
 
 
 def run(cuvet, hook, words):

@@ -9,7 +9,8 @@ import ctypes, json, sys, time
 import torch, triton
 import triton.language as tl
 
-from torch_sums import wait_for_checks
+sys.path.append(sys.path[0] + "/../pytorch")
+from torch_sums import wait_for_checks  # noqa: E402
 
 MODE, PLANT, STEPS = sys.argv[1], sys.argv[2], int(sys.argv[3])
 CACHE = sys.argv[4] if len(sys.argv) > 4 else "paged"

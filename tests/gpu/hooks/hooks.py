@@ -93,11 +93,11 @@ def main():
     cuvet, build = (os.path.abspath(path) for path in sys.argv[1:3])
     registry, python = os.path.join(HERE, "hooks.yaml"), sys.executable
     scripts = [(name, [python, os.path.join(HERE, "hooks_%s.py" % name)]) for name in ("torch", "jax", "cupy")]
-    programs = [("static_cudart", [os.path.join(build, "simple")], os.path.join(HERE, "simple.yaml"))]
+    programs = [("static_cudart", [os.path.join(build, "simple")], os.path.join(HERE, "../programs/simple.yaml"))]
     programs += [(name, argv, registry) for name, argv in scripts]
     if sys.argv[3:] == ["libraries"]:
         programs = [(name, [python, os.path.join(HERE, script)], registry)
-                    for name, script in (("cudnn", "torch_cudnn.py"), ("nccl", "hooks_nccl.py"))]
+                    for name, script in (("cudnn", "../pytorch/torch_cudnn.py"), ("nccl", "hooks_nccl.py"))]
     results = [same_counts(cuvet, *program) for program in programs]
     if sys.argv[3:] != ["libraries"]:
         results.append(profiler_keeps_its_events(cuvet, scripts[0][1] + ["profile"], registry))

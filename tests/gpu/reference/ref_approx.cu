@@ -8,7 +8,7 @@
  *
  * Like ref_parity it is made of this tree's parts (programs.mk).
  */
-#include "common.cuh"
+#include "../programs/common.cuh"
 #include "refs/dialect/ref_function.h"
 
 /* Good to a share of the exact value, or, where that is no normal number, 0 or next to it. */

@@ -31,6 +31,7 @@ def program(mutant):
     import torch
     from torch.nn import functional as F
 
+    sys.path.append(sys.path[0] + "/../pytorch")
     from torch_sums import bits_sum, wait_for_checks
 
     if mutant:

@@ -2,7 +2,7 @@
  * driver_kernels.cu - the kernels of driver_api, loaded from driver_kernels.fatbin. One name for
  * each way to launch, so that the journal shows which way was checked; *_bad are mutants.
  */
-#include "kernels.cuh"
+#include "../programs/kernels.cuh"
 
 #define RMSNORM(name)                                                                              \
     extern "C" __global__ void name(const float *x, const float *w, float *y, int cols, float eps) \

@@ -9,12 +9,14 @@ the half ulp of the output: as a multiple of S = sum |a b|, and of the bound.
 """
 
 import math
+import sys
 
 import torch
 import triton
 import triton.language as tl
 
-from torch_sums import bits_sum, wait_for_checks
+sys.path.append(sys.path[0] + "/../pytorch")
+from torch_sums import bits_sum, wait_for_checks  # noqa: E402
 
 SIZES = (256, 1024, 4096, 16384)
 LAMBDA = 8

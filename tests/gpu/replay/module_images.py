@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-REGISTRY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../scenario/images/registry.yaml")
+REGISTRY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../scenario/images/registry.yaml")
 WAYS = {"modules": 4, "reload": 4, "libraries": 4}
 
 

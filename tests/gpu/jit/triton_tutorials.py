@@ -4,13 +4,15 @@ Vector addition, fused softmax, a matrix product with and without leaky relu, dr
 seed, layer normalisation and its gradients. Prints a checksum of the bits of every output.
 """
 
+import sys
 import time
 
 import torch
 import triton
 import triton.language as tl
 
-from torch_sums import bits_sum, wait_for_checks
+sys.path.append(sys.path[0] + "/../pytorch")
+from torch_sums import bits_sum, wait_for_checks  # noqa: E402
 
 
 @triton.jit(do_not_specialize=["n"])

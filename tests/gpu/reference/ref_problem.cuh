@@ -9,7 +9,7 @@
 #include <string>
 #include <cuda.h>
 #include <cuda_fp8.h>
-#include "common.cuh"
+#include "../programs/common.cuh"
 #include "refs/abi/ref_host.h"
 extern "C" {
 #include "refs/abi/ref_list.h"

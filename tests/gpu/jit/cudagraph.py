@@ -8,8 +8,9 @@ import time
 
 import torch
 
-from torch_sums import bits_sum
-from triton_kernels import rms_norm_fwd, rms_norm_wrong_eps, softmax_fwd
+sys.path.append(sys.path[0] + "/../pytorch")
+from torch_sums import bits_sum  # noqa: E402
+from triton_kernels import rms_norm_fwd, rms_norm_wrong_eps, softmax_fwd  # noqa: E402
 
 ROWS, COLS, BLOCK, LAYERS = 64, 1000, 1024, 20
 

@@ -16,7 +16,8 @@ import torch
 import triton
 import triton.language as tl
 
-from torch_sums import bits_sum
+sys.path.append(sys.path[0] + "/../pytorch")
+from torch_sums import bits_sum  # noqa: E402
 
 
 @triton.jit

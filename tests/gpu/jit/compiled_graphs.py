@@ -11,7 +11,8 @@ import torch
 import triton
 import triton.language as tl
 
-from torch_sums import bits_sum
+sys.path.append(sys.path[0] + "/../pytorch")
+from torch_sums import bits_sum  # noqa: E402
 
 COLS, LOST = 512, 16 if "loses" in sys.argv[2:] else 0
 STEPS, TOKENS, CALLS = 1000, 250, 4
