@@ -6,7 +6,7 @@
 #ifndef TOOLS_WORKER_SPACE_H
 #define TOOLS_WORKER_SPACE_H
 
-#include "tools/worker/device.h"
+#include "tools/worker/device/device.h"
 
 struct space_array {
     uint64_t piece; /* of device memory */

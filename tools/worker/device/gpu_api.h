@@ -11,7 +11,7 @@
 struct gpu_api {
 #define GPU_API(name)          __typeof__(name) *name;
 #define GPU_API_OPTIONAL(name) __typeof__(name) *name;
-#include "tools/worker/gpu_api.def"
+#include "tools/worker/device/gpu_api.def"
 #undef GPU_API
 #undef GPU_API_OPTIONAL
 };

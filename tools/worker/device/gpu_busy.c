@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include "tools/worker/gpu_api.h"
+#include "tools/worker/device/gpu_api.h"
 
 enum { SLOTS = 4096, HOLDS = 1024, LIGHT = 128, LIGHT_SHARED = 16, ARRIVE_MS = 2000 };
 #define NOISE_NS ((uint64_t)2 * 1000000000)

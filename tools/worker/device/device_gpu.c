@@ -7,8 +7,8 @@
 #include <string.h>
 #include <time.h>
 #include "driver/load.h"
-#include "tools/worker/device.h"
-#include "tools/worker/gpu_api.h"
+#include "tools/worker/device/device.h"
+#include "tools/worker/device/gpu_api.h"
 
 struct gpu_api gpu;
 
@@ -18,7 +18,7 @@ struct gpu_api gpu;
 static const struct load_entry entries[] = {
 #define GPU_API(name)          {TEXT(name), offsetof(struct gpu_api, name), true},
 #define GPU_API_OPTIONAL(name) {TEXT(name), offsetof(struct gpu_api, name), false},
-#include "tools/worker/gpu_api.def"
+#include "tools/worker/device/gpu_api.def"
 #undef GPU_API
 #undef GPU_API_OPTIONAL
 };

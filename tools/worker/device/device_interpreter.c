@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "tests/softgpu/driver/module/fatbin.h"
 #include "tests/softgpu/exec/exec.h"
-#include "tools/worker/device.h"
+#include "tools/worker/device/device.h"
 #include "tools/worker/image.h"
 
 enum { NEWEST_ARCH = 121, ALIGN = 256, SPARSE = 1 << 30 };
