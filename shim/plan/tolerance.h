@@ -80,7 +80,7 @@ double tolerance_underflow(enum dtype accumulate);
  *
  * Measured on an H100 with `make gpu-test TESTS=cublas`: the worst error of 512 x 384 products,
  * beyond the output's half ulp, as a share of S = sum |a b|. Below it what the arithmetic above
- * gives on a CPU (tests/unit/refs/test_fp8.c) for data of the same kind.
+ * gives on a CPU (tests/unit/ref_formats/test_fp8.c) for data of the same kind.
  *
  *     terms                    256       1024      4096      16384
  *     promoted   measured      2^-9.9    2^-10.4   2^-10.7   2^-10.8

@@ -20,10 +20,10 @@ $(OUT)/%: $(HERE)%.cu $(HERE)measure.cuh $(HERE)read_once.cuh $(HERE)../../shim/
 	$(NVCC) $(NVCC_FLAGS) -o $@ $< $(LINK_CUDA)
 
 # With stamps, so it compiles the outlier kernels once more.
-$(OUT)/outlier_cost: $(HERE)outlier_cost.cu $(HERE)measure.cuh $(HERE)outlier_phases.cu $(HERE)outlier_phases.cuh \
+$(OUT)/outlier_cost: $(HERE)outlier/outlier_cost.cu $(HERE)measure.cuh $(HERE)outlier/outlier_phases.cu $(HERE)outlier/outlier_phases.cuh \
     $(wildcard $(HERE)../../shim/device/*) $(HERE)../../refs/abi/ref_abi.h
 	@mkdir -p $(OUT)
-	$(NVCC) $(NVCC_FLAGS) -o $@ $(HERE)outlier_cost.cu $(HERE)outlier_phases.cu $(LINK_CUDA)
+	$(NVCC) $(NVCC_FLAGS) -o $@ $(HERE)outlier/outlier_cost.cu $(HERE)outlier/outlier_phases.cu $(LINK_CUDA)
 
 $(OUT)/start_cost: $(HERE)start_cost.c
 	@mkdir -p $(OUT)

@@ -4,7 +4,7 @@
 CONTROL := $(addprefix $(BUILD)/tests/control/,world.so inside)
 
 $(BUILD)/tests/control/world.o: INCLUDES += -Itests
-$(BUILD)/tests/control/world.so: $(BUILD)/tests/control/world.o $(BUILD)/tests/unit/common/control_world.o \
+$(BUILD)/tests/control/world.so: $(BUILD)/tests/control/world.o $(BUILD)/tests/unit/fakes/control_world.o \
     $(CORE) $(HOST_REFS_O) shim/exports.map
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) -shared -Wl,--version-script=shim/exports.map -Wl,--gc-sections $(LDFLAGS) \

@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include "control/control.h"
 #include "control/control_server.h"
-#include "unit/common/control_world.h"
+#include "unit/fakes/control_world.h"
 
 static struct control_server *server;
 static pthread_t launching;

@@ -136,7 +136,7 @@ $(patsubst %.c,$(BUILD)/%,$(SOFTGPU_PART_C)): $(BUILD)/%: $(BUILD)/%.o $(SOFTGPU
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $^ -lcmocka $(SYSTEM_LIBS)
 # Against the host's arithmetic.
-$(BUILD)/tests/softgpu/unit/exec/test_exec_outlier: $(BUILD)/tests/unit/common/outlier_host.o
+$(BUILD)/tests/softgpu/unit/exec/test_exec_outlier: $(BUILD)/tests/unit/fakes/outlier_host.o
 $(patsubst %.c,$(BUILD)/%,$(SOFTGPU_API_C)): $(BUILD)/%: $(BUILD)/%.o $(SOFTGPU_LIBS)
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $< $(SOFTGPU_LINK) -lcmocka $(SYSTEM_LIBS)

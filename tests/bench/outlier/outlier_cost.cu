@@ -21,7 +21,7 @@
 #include "device/early.cuh"
 #include "device/outlier_look.cuh"
 #include "device/snapshot_copy.cuh"
-#include "measure.cuh"
+#include "../measure.cuh"
 #include "outlier_phases.cuh"
 #include "refs/abi/ref_abi.h"
 

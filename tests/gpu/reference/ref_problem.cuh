@@ -16,8 +16,8 @@ extern "C" {
 #include "lang/formals.h"
 }
 #include "refs/abi/ref_merge.h"
-#include "tests/ref_codes.h"
-#include "tests/ref_inputs.h"
+#include "tests/common/ref_codes.h"
+#include "tests/common/ref_inputs.h"
 
 #define TRY(call)                                                                                  \
     do {                                                                                           \

@@ -4,10 +4,10 @@
  * is run in f32, codes for what is run in it with several kinds of codes, others for other types.
  *
  * References are found in their list. The outputs are those of their host build, rounded; the
- * inputs are drawn by the names of formals, as tests/ref_inputs.h has them. A reference is run once
- * for each of its kernels, where the type chooses the kernel, once more without the inputs that
- * it can do without, for each kind of codes that an array of it may hold, and under `wrong` once
- * for each output.
+ * inputs are drawn by the names of formals, as tests/common/ref_inputs.h has them. A reference is
+ * run once for each of its kernels, where the type chooses the kernel, once more without the inputs
+ * that it can do without, for each kind of codes that an array of it may hold, and under `wrong`
+ * once for each output.
  */
 #include "common/program.h"
 
@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "refs/abi/ref_host.h"
-#include "tests/ref_codes.h"
+#include "tests/common/ref_codes.h"
 #include "tests/scenario/catalogue/job.h"
 #include "tests/scenario/catalogue/ways.h"
 
@@ -307,7 +307,7 @@ static void take(const struct problem *p, struct array *a, const double *store, 
         if (memcmp(&store[i], &unvisited, sizeof unvisited) == 0)
             fail(p,
                  "elements are left out, see sizes[] in catalogue/program.c and "
-                 "tests/ref_inputs.h:",
+                 "tests/common/ref_inputs.h:",
                  a->formal->name);
         encode(a->dtype, a->after + i * dtype_bytes(a->dtype), store[i]);
     }
@@ -346,7 +346,7 @@ static void compute(struct problem *p, struct array *a)
     if (answer.refused)
         fail(p,
              "it reads outside an array, see sizes[] in catalogue/program.c and "
-             "tests/ref_inputs.h, for:",
+             "tests/common/ref_inputs.h, for:",
              a->formal->name);
     take(p, a, store, unvisited);
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "refs/abi/ref_list.h"
-#include "tests/ref_inputs.h"
+#include "tests/common/ref_inputs.h"
 #include "lang/dtype.h"
 #include "lang/formals.h"
 

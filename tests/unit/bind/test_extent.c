@@ -7,7 +7,7 @@
 
 #include <string.h>
 #include "driver/cuda_api.h"
-#include "tests/unit/common/fake_memory.h"
+#include "tests/unit/fakes/fake_memory.h"
 #include "tests/unit/common/says.h"
 #include "bind/extent.h"
 

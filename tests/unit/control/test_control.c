@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "control/control.h"
-#include "tests/unit/common/control_world.h"
+#include "tests/unit/fakes/control_world.h"
 #include "cuvet.h"
 
 static const struct gate_settings every = {.sample = 1}, first_only = {.first = 1};

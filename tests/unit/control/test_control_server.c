@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "tests/unit/common/control_fixture.h"
+#include "tests/unit/fakes/control_fixture.h"
 
 /* ---- the words ---- */
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "tests/unit/common/outlier_fixture.h"
+#include "tests/unit/fakes/outlier_fixture.h"
 
 /* ---- false alarms ---- */
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "tests/unit/common/outlier_fixture.h"
+#include "tests/unit/fakes/outlier_fixture.h"
 
 static void the_first_batch_and_every_nan_row_are_called(void **unused)
 {

@@ -26,7 +26,7 @@
 #include "system/control_socket.h"
 #include "control/control.h"
 #include "control/control_server.h"
-#include "tests/unit/common/control_world.h"
+#include "tests/unit/fakes/control_world.h"
 #include "cuvet.h"
 #include "tests/unit/common/tmp_folder.h"
 

@@ -1,9 +1,9 @@
-#include "tests/unit/common/control_world.h"
+#include "tests/unit/fakes/control_world.h"
 
 #include <pthread.h>
 #include <unistd.h>
 #include "control/control.h"
-#include "tests/unit/common/fake_driver.h"
+#include "tests/unit/fakes/fake_driver.h"
 
 enum { COLS = 32, CONTEXT = 0x77, ADD = 1, ADD_ALWAYS = 2 };
 

@@ -16,7 +16,7 @@
 #include "device/project_abi.h"
 #include "device/snapshot_abi.h"
 #include "driver/cuda_api.h"
-#include "tests/unit/common/outlier_host.h"
+#include "tests/unit/fakes/outlier_host.h"
 #include "refs/abi/ref_batch.h"
 #include "refs/abi/ref_host.h"
 #include "refs/abi/ref_list.h"

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "device/outlier_stat.h"
-#include "tests/unit/common/outlier_host.h"
+#include "tests/unit/fakes/outlier_host.h"
 #include "context/outlier_window.h"
 
 /* ---- random data ---- */

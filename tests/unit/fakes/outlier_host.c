@@ -1,4 +1,4 @@
-#include "tests/unit/common/outlier_host.h"
+#include "tests/unit/fakes/outlier_host.h"
 
 #include <math.h>
 #include <string.h>

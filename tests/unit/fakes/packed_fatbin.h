@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <zstd.h>
-#include "tests/unit/common/small_fatbin.h"
+#include "tests/unit/fakes/small_fatbin.h"
 
 enum { PACKED_PLAIN, PACKED_LZ4 = 0x2000, PACKED_ZSTD = 0x8000, PACKED_ROOM = 1 << 14 };
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <cmocka.h>
-#include "tests/unit/common/fake_driver.h"
+#include "tests/unit/fakes/fake_driver.h"
 #include "tests/unit/common/registry_fixture.h"
 #include "pipeline/pipeline.h"
 

@@ -17,8 +17,8 @@
 #include "core/core.c"
 #include "hook/cupti_router.c"
 #include "report/counters.h"
-#include "tests/unit/common/pipeline_fixture.h"
-#include "tests/unit/common/small_elf.h"
+#include "tests/unit/fakes/pipeline_fixture.h"
+#include "tests/unit/fakes/small_elf.h"
 
 static const char registry_text[] = "version: 1\n"
                                     "kernels:\n"

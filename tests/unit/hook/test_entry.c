@@ -11,7 +11,7 @@
 #include "hook/entry_table.h"
 #include "pipeline/pipeline.h"
 #include "report/counters.h"
-#include "tests/unit/common/pipeline_fixture.h"
+#include "tests/unit/fakes/pipeline_fixture.h"
 
 #define WRAPPER(symbol) __typeof__(symbol) cuvet_entry_##symbol
 WRAPPER(cuLaunchKernel);

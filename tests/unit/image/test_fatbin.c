@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "image/fatbin.h"
-#include "tests/unit/common/small_fatbin.h"
+#include "tests/unit/fakes/small_fatbin.h"
 
 static struct small_fatbin whole(void)
 {

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "image/image_text.h"
-#include "tests/unit/common/packed_fatbin.h"
-#include "tests/unit/common/small_elf.h"
+#include "tests/unit/fakes/packed_fatbin.h"
+#include "tests/unit/fakes/small_elf.h"
 
 static const char ptx75[] = ".version 6.4\n.target sm_75\n",
                   ptx90[] = ".version 8.0\n.target sm_90\n",

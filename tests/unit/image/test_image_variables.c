@@ -9,7 +9,7 @@
 #include <elf.h>
 #include <string.h>
 #include "image/image_variables.h"
-#include "tests/unit/common/packed_fatbin.h"
+#include "tests/unit/fakes/packed_fatbin.h"
 
 enum { NAMES = 1, STRINGS, SYMBOLS, CONSTANT, GLOBAL, INITIAL, LINKS, TEXT, SECTIONS, OBJECTS = 8 };
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "tests/unit/common/small_elf.h"
-#include "tests/unit/common/small_fatbin.h"
+#include "tests/unit/fakes/small_elf.h"
+#include "tests/unit/fakes/small_fatbin.h"
 #include "judge/images.h"
 
 static const char registry_text[] = "version: 1\n"

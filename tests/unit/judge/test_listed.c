@@ -11,7 +11,7 @@
 #include "driver/cuda_api.h"
 #include "report/place.h"
 #include "tests/unit/common/binding_fixture.h"
-#include "tests/unit/common/fake_memory.h"
+#include "tests/unit/fakes/fake_memory.h"
 #include "extra/digest.h"
 #include "judge/listed.h"
 #include "plan/plan.h"

@@ -18,8 +18,8 @@
 #include <cmocka.h>
 
 #include "tests/unit/common/says.h"
-#include "tests/unit/common/packed_fatbin.h"
-#include "tests/unit/common/small_elf.h"
+#include "tests/unit/fakes/packed_fatbin.h"
+#include "tests/unit/fakes/small_elf.h"
 #include "tools/lint/input.h"
 #include "tools/lint/out.h"
 

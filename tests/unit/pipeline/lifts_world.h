@@ -10,7 +10,7 @@
 
 #include "driver/cuda_api.h"
 #include "judge/images.h"
-#include "tests/unit/common/packed_fatbin.h"
+#include "tests/unit/fakes/packed_fatbin.h"
 #include "tests/unit/common/registry_fixture.h"
 
 enum { LIFTS_ARCH = 80 };

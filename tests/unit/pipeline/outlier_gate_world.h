@@ -12,7 +12,7 @@
 #include <math.h>
 #include <unistd.h>
 #include "base/clock.h"
-#include "tests/unit/common/pipeline_fixture.h"
+#include "tests/unit/fakes/pipeline_fixture.h"
 
 static const char registry_text[] =
     "version: 1\n"

@@ -11,8 +11,8 @@
 
 #include <unistd.h>
 #include "base/clock.h"
-#include "tests/unit/common/pipeline_fixture.h"
-#include "tests/unit/common/small_elf.h"
+#include "tests/unit/fakes/pipeline_fixture.h"
+#include "tests/unit/fakes/small_elf.h"
 
 static const char registry_text[] =
     "version: 1\n"

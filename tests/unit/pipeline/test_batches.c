@@ -9,7 +9,7 @@
 
 #include <unistd.h>
 #include "base/clock.h"
-#include "tests/unit/common/pipeline_fixture.h"
+#include "tests/unit/fakes/pipeline_fixture.h"
 #include "judge/waiting.h"
 
 static const char registry_text[] =

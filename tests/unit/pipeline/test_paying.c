@@ -18,7 +18,7 @@
 #include "core/core.c"
 #include "hook/cupti_router.c"
 #include "report/counters.h"
-#include "tests/unit/common/pipeline_fixture.h"
+#include "tests/unit/fakes/pipeline_fixture.h"
 #include "gates/gates_list.h"
 
 static const char registry_text[] =

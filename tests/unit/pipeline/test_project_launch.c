@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "tests/unit/common/pipeline_fixture.h"
+#include "tests/unit/fakes/pipeline_fixture.h"
 
 enum { M = 512, N = 64, K = 16, AIM = 8 << 10, FAULT = 200 };
 

@@ -14,7 +14,7 @@
 #include <math.h>
 #include <cmocka.h>
 
-#include "tests/unit/common/pipeline_fixture.h"
+#include "tests/unit/fakes/pipeline_fixture.h"
 #include "report/place.h"
 #include "tests/unit/copy/subset_layouts.h"
 #include "lang/dtype.h"

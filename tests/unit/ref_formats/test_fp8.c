@@ -14,7 +14,7 @@
 
 #include "tests/unit/common/random_values.h"
 #include "refs/abi/ref_host.h"
-#include "tests/ref_codes.h"
+#include "tests/common/ref_codes.h"
 #include "plan/tolerance.h"
 
 enum { ROWS = 8, COLS = 8, MOST = 16384 };

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "refs/abi/ref_host.h"
-#include "tests/ref_codes.h"
+#include "tests/common/ref_codes.h"
 
 enum { CODES = 256 };
 

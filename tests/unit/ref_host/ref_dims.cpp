@@ -1,4 +1,4 @@
-#include "tests/unit/refs/ref_dims.h"
+#include "tests/unit/ref_host/ref_dims.h"
 #include "refs/dialect/ref_space.h"
 
 bool dims_are_sane(const long long *size, int count)

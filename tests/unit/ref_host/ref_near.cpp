@@ -1,4 +1,4 @@
-#include "tests/unit/refs/ref_near.h"
+#include "tests/unit/ref_host/ref_near.h"
 #include "refs/dialect/ref_reduce.h"
 
 typedef ref_narrow<float, 1> loaded;

@@ -1,4 +1,4 @@
-#include "tests/unit/refs/ref_quick.h"
+#include "tests/unit/ref_host/ref_quick.h"
 #include "refs/dialect/ref_function.h"
 
 double quick_exp(double x)

@@ -1,4 +1,4 @@
-#include "tests/unit/refs/ref_tiles.h"
+#include "tests/unit/ref_host/ref_tiles.h"
 #include "refs/dialect/ref_space.h"
 
 static_assert(TILE_SIDE == REF_TILE, "the tests count tiles of the references' size");

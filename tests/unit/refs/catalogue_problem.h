@@ -20,8 +20,8 @@
 #include "refs/abi/ref_host.h"
 #include "refs/abi/ref_list.h"
 #include "refs/abi/ref_merge.h"
-#include "tests/ref_codes.h"
-#include "tests/ref_inputs.h"
+#include "tests/common/ref_codes.h"
+#include "tests/common/ref_inputs.h"
 #include "lang/formals.h"
 
 enum { ELEMENTS_MAX = 1 << 16, ROOM = 1 << 12 /* of sums that a kernel keeps */ };

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "tests/unit/refs/ref_dims.h"
+#include "tests/unit/ref_host/ref_dims.h"
 
 static const long long MIB = 1 << 20;
 

@@ -23,7 +23,7 @@
 #include "refs/abi/ref_host.h"
 #include "refs/abi/ref_list.h"
 #include "refs/abi/ref_merge.h"
-#include "tests/ref_inputs.h"
+#include "tests/common/ref_inputs.h"
 #include "lang/formals.h"
 
 enum { ELEMENTS_MAX = 4096, ITEMS_MAX = 32, NO_SIZE = -2 };

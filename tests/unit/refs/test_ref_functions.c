@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "tests/unit/common/ref_fixture.h"
-#include "tests/unit/refs/ref_near.h"
-#include "tests/unit/refs/ref_quick.h"
+#include "tests/unit/ref_host/ref_near.h"
+#include "tests/unit/ref_host/ref_quick.h"
 
 /* y of a reference of one input and one output, as it is before it is judged. */
 static const double *stored_y(const char *name, int64_t count)

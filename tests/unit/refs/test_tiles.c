@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "refs/abi/ref_host.h"
-#include "tests/unit/refs/ref_tiles.h"
+#include "tests/unit/ref_host/ref_tiles.h"
 
 static const struct shape {
     long long batch, m, n, budget;

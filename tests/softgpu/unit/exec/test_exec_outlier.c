@@ -1,12 +1,12 @@
 /*
  * test_exec_outlier.c - the kernel of the outlier gate on the interpreter, launch by launch against
- * the same arithmetic on the host (tests/unit/common/outlier_host.c): what many blocks see together
+ * the same arithmetic on the host (tests/unit/fakes/outlier_host.c): what many blocks see together
  * is what one caller gets.
  */
 #include "real_bench.h"
 #include <math.h>
 #include <time.h>
-#include "tests/unit/common/outlier_host.h"
+#include "tests/unit/fakes/outlier_host.h"
 #include "device/outlier_abi.h"
 #include "refs/abi/ref_abi.h"
 

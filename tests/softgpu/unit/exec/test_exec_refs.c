@@ -3,7 +3,7 @@
 #include <math.h>
 #include "refs/abi/ref_abi.h"
 #include "refs/abi/ref_batch.h"
-#include "tests/ref_codes.h"
+#include "tests/common/ref_codes.h"
 
 /* A reference with one call, on all blocks of the launch. */
 static void run_call(const struct ref_call *call)
