@@ -90,6 +90,16 @@ mkdir -p tests/scenario/steps/steps_quiet && touch tests/scenario/steps/file{1..
 ok 'rooms: 20 files of a program of scenarios' quiet "$dev/check-rooms"
 touch tests/scenario/steps/file21.c
 ok 'rooms: over 20' catches 'tests/scenario/steps: 21 source files' "$dev/check-rooms"
+rm -r tests/scenario
+mkdir -p tests/unit/gate && touch tests/unit/gate/file{1..20}.c tests/unit/gate/file{1..5}.yaml tools/dev/file{1..20}.py
+ok 'rooms: 20 files under tests/ and tools/, data beside them' quiet "$dev/check-rooms"
+for file in tests/unit/gate/one.{c,h,cu,cuh,cpp,py,sh}; do
+    touch "$file"
+    ok "rooms: over 20 with ${file##*/}" catches 'tests/unit/gate: 21 source files' "$dev/check-rooms"
+    rm "$file"
+done
+touch tools/dev/one.py
+ok 'rooms: over 20 under tools/' catches 'tools/dev: 21 source files' "$dev/check-rooms"
 tree
 includes shim/base/options.c '<yaml.h>'
 ok 'layers: only yaml_doc.c knows libyaml' catches '<yaml.h>' "$dev/check-layers"

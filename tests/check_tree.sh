@@ -22,7 +22,7 @@ narrows() {
 }
 ok 'layers: a back end reaches the core through core.h alone' narrows
 ok 'banned: nothing under shim/ can end the host program' tools/dev/check-banned
-ok 'rooms: small folders with a README each' tools/dev/check-rooms
+ok 'rooms: small folders, under shim with a README each' tools/dev/check-rooms
 ok 'words: plain English in the documents' tools/dev/check-words
 # Two files with a static of one name, one of them behind its return type, and one whose names are its own.
 namesakes() {
