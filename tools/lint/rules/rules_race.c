@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tools/lint/places.h"
-#include "tools/lint/rules.h"
+#include "tools/lint/rules/rules.h"
 
 static bool begins(const char *text, const char *with)
 {

@@ -2,7 +2,7 @@
  * differences. */
 #include <math.h>
 #include <string.h>
-#include "tools/lint/rules.h"
+#include "tools/lint/rules/rules.h"
 
 static bool is_any(const struct flow *flow, uint32_t value, const char *const *words)
 {

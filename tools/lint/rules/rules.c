@@ -1,5 +1,5 @@
 /* rules.c - the table of rules; the functions are in rules_*.c. */
-#include "tools/lint/rules.h"
+#include "tools/lint/rules/rules.h"
 
 #include <stddef.h>
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tools/lint/rules.h"
+#include "tools/lint/rules/rules.h"
 
 /* Below this no logit of a model lies; masks and beginnings of maxima in use do. */
 #define FAR_AWAY 1e9

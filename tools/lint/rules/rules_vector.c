@@ -1,6 +1,6 @@
 /* rules_vector.c - the alignment of vector accesses. */
 #include <string.h>
-#include "tools/lint/rules.h"
+#include "tools/lint/rules/rules.h"
 
 /* A power of two up to 16, derived from constants; pointers are aligned to 16. */
 enum { MOST = 16, MOST_DEPTH = 24, MOST_STEPS = 2000 };

@@ -10,7 +10,7 @@
 #include "plan/plan.h"
 #include "system/yaml_doc.h"
 #include "tools/fuzz/case/rule.h"
-#include "tools/lint/rules.h"
+#include "tools/lint/rules/rules.h"
 
 enum { DEPTH = 24, STEPS = 4000, EACH_CTAID = 7 * FLOW_CTAID };
 #define NO_BOUND INT64_MAX

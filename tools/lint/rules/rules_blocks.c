@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "tools/lint/places.h"
-#include "tools/lint/rules.h"
+#include "tools/lint/rules/rules.h"
 
 /* -- blocks that count each other -- */
 

@@ -1,7 +1,7 @@
 /* rules_memory.c - where a kernel stores and what its addresses are made of. */
 #include <string.h>
 #include "tools/lint/extents.h"
-#include "tools/lint/rules.h"
+#include "tools/lint/rules/rules.h"
 
 /* -- guards of stores -- */
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "plan/plan.h"
-#include "tools/lint/rules.h"
+#include "tools/lint/rules/rules.h"
 
 static bool is_product(const struct flow *flow, uint32_t value)
 {

@@ -1,7 +1,7 @@
 /* rules_launch.c - the kernel against the launches that its entry describes, or that were seen. */
 #include <stdlib.h>
 #include "system/yaml_doc.h"
-#include "tools/lint/rules.h"
+#include "tools/lint/rules/rules.h"
 
 /* -- threads of a block -- */
 

@@ -3,7 +3,7 @@
 #include <string.h>
 #include "plan/plan.h"
 #include "refs/abi/ref_list.h"
-#include "tools/lint/rules.h"
+#include "tools/lint/rules/rules.h"
 
 void rule_entry_layout(struct lint_kernel *k)
 {

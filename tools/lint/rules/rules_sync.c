@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tools/lint/rules.h"
+#include "tools/lint/rules/rules.h"
 
 struct divergence {
     const struct flow *flow;
