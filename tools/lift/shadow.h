@@ -10,7 +10,7 @@
 #define TOOLS_LIFT_SHADOW_H
 
 #include "exec/exec.h"
-#include "tools/lift/cells.h"
+#include "tools/lift/numbers/cells.h"
 
 struct algebra; /* parts.h */
 struct plan;

@@ -1,4 +1,4 @@
-#include "tools/lift/number.h"
+#include "tools/lift/numbers/number.h"
 
 #include <float.h>
 #include <math.h>

@@ -10,7 +10,7 @@
 #define TOOLS_LIFT_CELLS_H
 
 #include <stddef.h>
-#include "tools/lift/number.h"
+#include "tools/lift/numbers/number.h"
 
 /* What a number carries: for lift its value in fp64 and the bound on a right kernel's error; for
  * the exact mode its residues. */

@@ -1,4 +1,4 @@
-#include "tools/lift/cells.h"
+#include "tools/lift/numbers/cells.h"
 
 #include <stdlib.h>
 
