@@ -93,7 +93,7 @@ objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 TABLES := $(sort $(wildcard config/kernels/*.yaml config/calls/*.yaml))
 EMBEDDED := $(addprefix $(GEN)/,snapshot.o outlier.o lift.o refs.o refs_wide.o tables.o ref_headers.o)
 # The reader of PTX, which lifted references are made with, and what it shows of parameters.
-PTX_O := $(call objects,$(sort $(wildcard tools/ptx/*.c)))
+PTX_O := $(call objects,$(sort $(wildcard tools/ptx/*.c tools/ptx/*/*.c)))
 FACTS_O := $(call objects,$(wildcard tools/facts/*.c))
 SHIM_O := $(call objects,$(SHIM_C)) $(PTX_O) $(FACTS_O) $(EMBEDDED) $(GEN)/ref_list.o
 CORE_O := $(call objects,$(CORE_C)) $(PTX_O) $(FACTS_O) $(EMBEDDED) $(GEN)/ref_list.o

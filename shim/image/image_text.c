@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "image/carried_text.h"
-#include "tools/ptx/lexer.h"
+#include "tools/ptx/text/lexer.h"
 
 /* Whether the machine code was compiled from this PTX. */
 static bool is_source(const struct fatbin_part *ptx, const struct fatbin_part *code)

@@ -5,7 +5,7 @@
 
 FUZZ_C := $(sort $(wildcard tests/fuzz/targets*.c))
 FUZZ_O := $(call objects,$(FUZZ_C)) $(BUILD)/tests/softgpu/driver/module/fatbin.o \
-    $(call objects,$(sort $(wildcard tools/ptx/*.c tools/fuzz/case/*.c)))
+    $(call objects,$(sort $(wildcard tools/ptx/*.c tools/ptx/*/*.c tools/fuzz/case/*.c)))
 FUZZ := $(BUILD)/tests/fuzz/fuzz
 FUZZ_SEEDS := $(BUILD)/tests/fuzz/corpus
 FUZZ_CONTROL_O := $(call objects,$(filter shim/control/control.c shim/control/control_words.c,$(SHIM_C)))

@@ -4,7 +4,7 @@ SOFTGPU := $(BUILD)/softgpu
 SOFTGPU_GEN := $(GEN)/softgpu
 SOFTGPU_LIBS := $(SOFTGPU)/libcuda.so.1 $(SOFTGPU)/libcupti.so.13 $(SOFTGPU)/libcupti.so.12
 
-SOFTGPU_EXEC_C := $(sort $(wildcard tests/softgpu/exec/*/*.c tools/ptx/*.c)) \
+SOFTGPU_EXEC_C := $(sort $(wildcard tests/softgpu/exec/*/*.c tools/ptx/*.c tools/ptx/*/*.c)) \
     shim/base/error.c shim/text/printable.c shim/text/utf8.c
 SOFTGPU_DRIVER_C := $(sort $(wildcard tests/softgpu/driver/*/*.c)) shim/image/carried_text.c
 SOFTGPU_CUPTI_C := $(sort $(wildcard tests/softgpu/cupti/*.c))

@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-#include "ptx/constant.h"
-#include "ptx/types.h"
+#include "ptx/text/constant.h"
+#include "ptx/text/types.h"
 
 static enum status settle_label(struct body *b, const struct fixup *fixup,
                                 const struct symbol *symbol)

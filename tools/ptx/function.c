@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "ptx/constant.h"
+#include "ptx/text/constant.h"
 
 /* One .param between parentheses. */
 static enum status read_param(struct reader *r)

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "ptx/constant.h"
+#include "ptx/text/constant.h"
 
 /* Of all variables of a module. */
 #define INITIAL_MAX (UINT64_C(1) << 29)

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "ptx/constant.h"
+#include "ptx/text/constant.h"
 
 /* "PATH", or "FOLDER" "NAME" as older versions of LLVM have it. */
 static enum status read_path(struct reader *r, const char **path)

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ptx/constant.h"
-#include "ptx/types.h"
+#include "ptx/text/constant.h"
+#include "ptx/text/types.h"
 
 #define TEXT_MAX (UINT64_C(1) << 30)
 

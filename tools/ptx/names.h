@@ -7,7 +7,7 @@
 #ifndef PTX_NAMES_H
 #define PTX_NAMES_H
 
-#include "ptx/lexer.h"
+#include "ptx/text/lexer.h"
 #include "ptx/ptx.h"
 #include "ptx/store.h"
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "ptx/constant.h"
+#include "ptx/text/constant.h"
 
 static const char expected[] = "an operand";
 

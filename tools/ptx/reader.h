@@ -10,7 +10,7 @@
 #ifndef PTX_READER_H
 #define PTX_READER_H
 
-#include "ptx/lexer.h"
+#include "ptx/text/lexer.h"
 #include "ptx/names.h"
 #include "ptx/ptx.h"
 #include "ptx/store.h"

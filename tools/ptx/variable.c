@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "ptx/constant.h"
-#include "ptx/types.h"
+#include "ptx/text/constant.h"
+#include "ptx/text/types.h"
 
 enum { ALIGN_MAX = 1 << 16 };
 #define BYTES_MAX (UINT64_C(1) << 40)

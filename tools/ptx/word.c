@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "ptx/types.h"
+#include "ptx/text/types.h"
 
 /* One part between dots. "shared::cluster" counts as a space and leaves a modifier; a second space
  * (the source of a copy) stays as a modifier. */

@@ -7,7 +7,7 @@
 #ifndef PTX_CONSTANT_H
 #define PTX_CONSTANT_H
 
-#include "ptx/lexer.h"
+#include "ptx/text/lexer.h"
 #include "ptx/ptx.h"
 
 struct constant {

@@ -2,7 +2,7 @@
 #ifndef PTX_TYPES_H
 #define PTX_TYPES_H
 
-#include "ptx/lexer.h"
+#include "ptx/text/lexer.h"
 #include "ptx/ptx.h"
 
 enum ptx_type type_named(struct slice name);   /* PTX_NO_TYPE where it is none */

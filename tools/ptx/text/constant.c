@@ -1,5 +1,5 @@
 /* constant.c - numbers, and what one can reckon with them. */
-#include "ptx/constant.h"
+#include "ptx/text/constant.h"
 
 #include <locale.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* types.c - types and spaces as tables. */
-#include "ptx/types.h"
+#include "ptx/text/types.h"
 
 #include <string.h>
 

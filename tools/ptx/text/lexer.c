@@ -1,5 +1,5 @@
 /* lexer.c - words, strings, counts, comments and messages. */
-#include "ptx/lexer.h"
+#include "ptx/text/lexer.h"
 
 #include <stdarg.h>
 #include <stdio.h>
