@@ -12,6 +12,7 @@
 #include "norm.cu"
 #include "optimiser.cu"
 #include "quant.cu"
+#include "random.cu"
 #include "recurrent.cu"
 #include "reduce.cu"
 #include "resize.cu"

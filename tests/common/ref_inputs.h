@@ -44,6 +44,8 @@ static const struct ref_input ref_inputs[] = {
     {"mse_loss", "target", NULL, ANY_NUMBER, 0},
     {"bce_loss", "target", NULL, BIT, 0},
     {NULL, "ids", "entries", ANY_INDEX, 0},
+    {NULL, "seed_at", "threads", ANY_INDEX, 0},
+    {NULL, "offset_at", "threads", ANY_INDEX, 0},
     {NULL, "index", "entries", ANY_INDEX, 0},
     {NULL, "second", "second_size", ANY_INDEX, 0},
     {NULL, "third", "third_size", ANY_INDEX, 0},

@@ -20,7 +20,7 @@
 
 #include "lang/ref_text.h"
 
-enum { REFERENCES_MAX = 256, FORMULA_MAX = 1024, INDICES_MAX = 256 };
+enum { REFERENCES_MAX = 512, FORMULA_MAX = 1024, INDICES_MAX = 256 };
 
 struct reference {
     struct ref_declaration declared;

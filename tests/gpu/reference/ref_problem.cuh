@@ -222,7 +222,7 @@ static int64_t size_named(const shape &s, const char *name)
         {"t_wide", &shape::few},   {"sources", &shape::rows},    {"bags", &shape::few},
         {"out_d", &shape::few},    {"second_size", &shape::few}, {"third_size", &shape::few},
         {"valid", &shape::cols},   {"scales", &shape::few},      {"sums", &shape::few},
-        {"pairs", &shape::cols}};
+        {"pairs", &shape::cols},   {"threads", &shape::few}};
     if (strcmp(name, "triples") == 0)
         return 3 * s.few;
     if (strcmp(name, "area") == 0 || strcmp(name, "length") == 0) /* dim states, chunks steps */

@@ -195,6 +195,7 @@ static const char *const copying[] = {"relu",
                                       "im2col",
                                       "pad",
                                       "max_pool3d",
+                                      "random_bernoulli",
                                       NULL};
 
 static bool is_one_of(const char *name, const char *const *names)

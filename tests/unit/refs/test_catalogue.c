@@ -8,6 +8,7 @@
  * test_ref_rules.c the judging itself.
  */
 #include "tests/unit/refs/catalogue_problem.h"
+#include "tests/common/philox.h"
 
 #define REAL         float
 #define FUNCTION(op) JOIN(float_, op)
@@ -18,6 +19,7 @@
 #include "tests/unit/refs/catalogue_codes.inc"
 #include "tests/unit/refs/catalogue_spatial.inc"
 #include "tests/unit/refs/catalogue_volume.inc"
+#include "tests/unit/refs/catalogue_random.inc"
 #undef REAL
 #undef FUNCTION
 #define REAL         long double
@@ -29,6 +31,7 @@
 #include "tests/unit/refs/catalogue_codes.inc"
 #include "tests/unit/refs/catalogue_spatial.inc"
 #include "tests/unit/refs/catalogue_volume.inc"
+#include "tests/unit/refs/catalogue_random.inc"
 
 /* --------------------------------------------------------------------------- the cases */
 

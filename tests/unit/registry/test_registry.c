@@ -475,11 +475,12 @@ static void examples_and_shipped_entries_are_good(void **state)
         {"config/kernels/flashinfer.yaml", 31},    {"config/kernels/llamacpp.yaml", 108},
         {"config/kernels/flashattention.yaml", 2}, {"config/calls/cublas.yaml", 185},
         {"config/calls/cublas_f8.yaml", 64},       {"config/kernels/bitsandbytes.yaml", 8},
-        {"config/kernels/pytorch_rows.yaml", 76},  {"config/examples/caches.yaml", 12},
+        {"config/kernels/pytorch_rows.yaml", 75},  {"config/examples/caches.yaml", 12},
         {"config/examples/training.yaml", 5},      {"config/untried/flashinfer_older.yaml", 4},
         {"config/kernels/mamba.yaml", 28},         {"config/kernels/sglang.yaml", 15},
         {"config/kernels/xformers.yaml", 5},       {"config/kernels/transformer_engine.yaml", 86},
-        {"config/kernels/apex.yaml", 36},          {"config/kernels/llamacpp_quantised.yaml", 13}};
+        {"config/kernels/apex.yaml", 36},          {"config/kernels/llamacpp_quantised.yaml", 13},
+        {"config/kernels/pytorch_random.yaml", 64}};
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         struct registry *registry;
         struct registry_source source = {.files = files[i].path};

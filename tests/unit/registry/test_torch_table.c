@@ -325,6 +325,7 @@ static const struct {
      "f32"},
 #include "tests/unit/registry/torch_image_names.inc"
 #include "tests/unit/registry/torch_more_names.inc"
+#include "tests/unit/registry/torch_random_names.inc"
 };
 
 /* A reduction and a function that no entry has. */
@@ -349,7 +350,8 @@ static void kernels_meet_their_operation(void **state)
                                               "config/kernels/pytorch_rows.yaml:"
                                               "config/kernels/pytorch_images.yaml:"
                                               "config/kernels/pytorch_indexed.yaml:"
-                                              "config/kernels/pytorch_more.yaml"};
+                                              "config/kernels/pytorch_more.yaml:"
+                                              "config/kernels/pytorch_random.yaml"};
     registry_load(&registry, &source, complain_to, &complaints);
     if (complaints.count)
         fail_msg("%s", complaints.text[0]);

@@ -311,10 +311,17 @@ static bool may_touch(const struct formals *formals)
     return true;
 }
 
+/* Random numbers are made from a seed, and any number of a kernel might be one. */
+static bool draws(const struct formals *formals)
+{
+    return formals_find(formals, "seed_low") != NULL;
+}
+
 static void search_reference(struct search *s, const struct ranked *ranked)
 {
     struct error err = {{0}};
-    if (formals_parse(&s->formals, ranked->reference->formals, &err) || !may_touch(&s->formals))
+    if (formals_parse(&s->formals, ranked->reference->formals, &err) || !may_touch(&s->formals) ||
+        draws(&s->formals))
         return;
     s->entry.reference = ranked->reference;
     s->entry.formals = &s->formals;
