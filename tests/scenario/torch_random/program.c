@@ -11,7 +11,7 @@
 #define STRING(text)  STRING_(text)
 #define NAME(op)      (wrong ? STRING(op(WRONG)) : STRING(op(RIGHT)))
 
-enum { REPEAT = 4, COUNT = 3001, GRID = 2, BLOCK = 64, WIDE = 37, HIGH = 20, GARBAGE = 0xa5 };
+enum { REPEAT = 8, COUNT = 3001, GRID = 2, BLOCK = 64, WIDE = 37, HIGH = 20, GARBAGE = 0xa5 };
 
 static bool wrong;
 static CUdeviceptr words; /* seed and offset of a graph */
