@@ -115,6 +115,11 @@ if [ -x "$program" ] && [ -e "$softgpu/libcuda.so.1" ]; then
     ok 'outputs of one value name no reference' gives 0 'a reference fits 0 of them' under "$cuvet" discover --device interpreter \
         -o "$scratch/mutant.yaml" -- "$mutants/program" "$mutants/kernels.fatbin" bf16_accumulator right
     ok 'and the draft has the reason' grep -q 'its outputs hold one value in each launch' "$scratch/mutant.yaml"
+    random=$CUVET_BUILD/tests/scenario/torch_random
+    ok "PyTorch's kernels of random numbers are known to the tables" gives 0 'no kernel without an entry' under "$cuvet" discover \
+        -o "$scratch/random.yaml" -- "$random/program" "$random/kernels.fatbin"
+    ok 'without which they are drafted' gives 0 '7 kernels without an entry' under "$cuvet" discover --no-tables --tries 0 \
+        -o "$scratch/random.yaml" -- "$random/program" "$random/kernels.fatbin"
     ok 'kernels of integers' gives 0 'kernels without an entry' under "$cuvet" discover --tries 0 --no-tables \
         -o "$scratch/whole.yaml" -- "$references/program" "$references/kernels.fatbin" right
     ok 'keep integers' integers
