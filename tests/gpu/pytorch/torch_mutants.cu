@@ -10,7 +10,28 @@
 #include <ATen/native/cuda/Loops.cuh>
 #include <ATen/native/cuda/MultiTensorApply.cuh>
 #include <ATen/native/cuda/Reduce.cuh>
+#include <ATen/cuda/CUDAGeneratorImpl.h>
+/* The template of that name is not PyTorch's here. */
+#define normal_kernel right_normal_kernel
+#include <ATen/native/cuda/DistributionTemplates.h>
+#undef normal_kernel
 #include <torch/library.h>
+
+namespace at::native::templates::cuda
+{
+
+/* torch.normal_, which spreads by a thousandth more. */
+template <class RNG> void normal_kernel(const TensorBase &self, double mean_, double std_, RNG gen)
+{
+    auto iter = TensorIterator::borrowing_nullary_op(self);
+    float mean = (float)mean_, std = (float)std_;
+    auto normal_func = [mean, std] __device__(float rand) {
+        return transformation::normal<float>(rand * 1.001f, mean, std);
+    };
+    normal_and_transform<float, float>(iter, gen, normal_func);
+}
+
+} // namespace at::native::templates::cuda
 
 namespace at::native
 {
@@ -58,6 +79,14 @@ static Tensor wrong_sum(const Tensor &x)
     return out;
 }
 
+static Tensor wrong_normal(const Tensor &like)
+{
+    Tensor out = at::empty_like(like);
+    auto *gen = check_generator<CUDAGeneratorImpl>(at::cuda::detail::getDefaultCUDAGenerator());
+    templates::cuda::normal_kernel(out, 1, 2, gen);
+    return out;
+}
+
 static std::vector<Tensor> wrong_roots(std::vector<Tensor> in)
 {
     std::vector<Tensor> out;
@@ -75,4 +104,5 @@ TORCH_LIBRARY(mutants, m)
     m.def("add", &at::native::wrong_add);
     m.def("sum", &at::native::wrong_sum);
     m.def("roots", &at::native::wrong_roots);
+    m.def("normal", &at::native::wrong_normal);
 }

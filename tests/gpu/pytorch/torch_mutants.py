@@ -1,6 +1,6 @@
 """torch_mutants.py FOLDER - kernels of PyTorch's templates over wrong functors (torch_mutants.cu), which is compiled into the folder.
 
-Of each family a kernel by PyTorch's own symbol: an elementwise one, a reduction, one over a list of tensors.
+Of each family a kernel by PyTorch's own symbol: an elementwise one, a reduction, one over a list of tensors, one of random numbers.
 """
 
 import fcntl
@@ -42,6 +42,8 @@ def main():
         print("right", bits_sum(torch.mul(a, b)), bits_sum(rows.amax(1)), *(bits_sum(t) for t in torch._foreach_neg(tensors)))
         print("add", bits_sum(torch.ops.mutants.add(a, b, 0.7)))
         print("sum", bits_sum(torch.ops.mutants.sum(rows)))
+        print("uniform", bits_sum(torch.empty(40004, device="cuda").uniform_()))
+        print("normal", bits_sum(torch.ops.mutants.normal(a)))
         print("roots", *(bits_sum(t) for t in torch.ops.mutants.roots(tensors)))
         wait_for_checks()
     return 0
