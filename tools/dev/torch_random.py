@@ -59,7 +59,7 @@ def bound(reference, words, title):
 
 
 def forms(title, kernel, number, fields, reference, words, calculator, strided_dims):
-    """An output of one dim, of which a part is checked, and one of up to four."""
+    """An output of one dim, of which a part is checked, and one of up to four, or of none: a number."""
     name = (r"^void at::native::\(anonymous namespace\)::distribution_elementwise_grid_stride_kernel<" + kernel +
             r".*\{lambda\(int, (?:%s)\)#%%d\}>\(long, at::PhiloxCudaState" % number)
     placed, end = laid_out(fields, 12)
@@ -67,7 +67,8 @@ def forms(title, kernel, number, fields, reference, words, calculator, strided_d
     yield entry(name % 1, "i64 numel, %s, _, struct %d..%d { %s }" % (STATE, max(16, end), max(16, end) + 8, line),
                 PICK + ["when:"] + GIVEN + bound(reference, words, LABEL % title))
     placed, end = laid_out(fields, 416)
-    line = ", ".join(calculator(1, DIMS) + ["T y%s @408" % strided_dims(0, DIMS)] + placed)
+    shape = [field if " if " in field or field.startswith("i32 dims") else field + " if dims > 0" for field in calculator(1, DIMS)]
+    line = ", ".join(shape + ["T y%s @408" % strided_dims(0, DIMS).replace("[n0:", "[max(1, n0):")] + placed)
     yield entry(name % 2, "i64 numel, %s, _, struct %d..%d { %s }" % (STATE, max(424, end), max(424, end) + 8, line),
                 ["when:", "  - dims <= %d" % DIMS] + GIVEN + bound(reference, words, LABEL % title))
 

@@ -28,7 +28,8 @@ ANY = {
 
 
 def layouts(dtype):
-    """Dense ones, every second element, columns of rows, three dims whose last is cut."""
+    """A number, dense ones, every second element, columns of rows, three dims whose last is cut."""
+    yield "number", torch.empty((), dtype=dtype, device="cuda")
     yield "1", torch.empty(1, dtype=dtype, device="cuda")
     yield "40003", torch.empty(40003, dtype=dtype, device="cuda")
     yield "turns", torch.empty(TURN, dtype=dtype, device="cuda")

@@ -4,6 +4,7 @@
  */
 #include "common/program.h"
 
+#include <stddef.h>
 #include <string.h>
 #include "torch_random/names.h"
 
@@ -76,6 +77,9 @@ static void strided(void)
     f.mean = 1;
     f.std = 3;
     distribute(NAME(NORMAL_STRIDED), HIGH * WIDE, &f, y, 4 * HIGH * WIDE);
+    memset(&f, GARBAGE, offsetof(struct normal_strided, y)); /* a number without dims */
+    f.dims = 0;
+    distribute(NAME(NORMAL_STRIDED), 1, &f, y, 4);
 }
 
 static struct tensor_info tensor(CUdeviceptr at)
