@@ -1,6 +1,6 @@
 /*
  * program.c - torch.rand, randn, randint, bernoulli and dropout as PyTorch launches them, with seed
- * and offset by value and, as in its CUDA graphs, in memory: `program FATBIN [wrong]`.
+ * and offset by value and, as in its CUDA graphs, in memory: `program FATBIN all|parts [wrong]`.
  */
 #include "common/program.h"
 
@@ -12,7 +12,16 @@
 #define STRING(text)  STRING_(text)
 #define NAME(op)      (wrong ? STRING(op(WRONG)) : STRING(op(RIGHT)))
 
-enum { REPEAT = 8, COUNT = 3001, GRID = 2, BLOCK = 64, WIDE = 37, HIGH = 20, GARBAGE = 0xa5 };
+enum {
+    REPEAT = 8,
+    COUNT = 3001,
+    MANY = 600001,
+    GRID = 2,
+    BLOCK = 64,
+    WIDE = 37,
+    HIGH = 20,
+    GARBAGE = 0xa5
+};
 
 static bool wrong;
 static CUdeviceptr words; /* seed and offset of a graph */
@@ -62,7 +71,15 @@ static void plain(void)
     distribute(NAME(INTEGERS), COUNT, &integers, y, 8 * COUNT);
 }
 
-/* Every second column of HIGH rows of 2 WIDE. */
+/* More elements than a check has. */
+static void parts(void)
+{
+    CUdeviceptr y = upload(MANY, 1);
+    struct uniform uniform = {(void *)(uintptr_t)y, 4, 5, -2, 3};
+    distribute(NAME(UNIFORM), MANY, &uniform, y, 4 * MANY);
+}
+
+/* Every element of HIGH rows of WIDE, as of an array with gaps; then a number. */
 static void strided(void)
 {
     struct normal_strided f;
@@ -77,7 +94,7 @@ static void strided(void)
     f.mean = 1;
     f.std = 3;
     distribute(NAME(NORMAL_STRIDED), HIGH * WIDE, &f, y, 4 * HIGH * WIDE);
-    memset(&f, GARBAGE, offsetof(struct normal_strided, y)); /* a number without dims */
+    memset(&f, GARBAGE, offsetof(struct normal_strided, y));
     f.dims = 0;
     distribute(NAME(NORMAL_STRIDED), 1, &f, y, 4);
 }
@@ -115,11 +132,15 @@ static void choices(void)
 int main(int argc, char **argv)
 {
     start(argc, argv);
-    wrong = strcmp(word(0), "wrong") == 0;
+    wrong = strcmp(word(1), "wrong") == 0;
     CHECK(cuMemAlloc(&words, 16));
-    plain();
-    strided();
-    choices();
+    if (strcmp(word(0), "parts") == 0) {
+        parts();
+    } else {
+        plain();
+        strided();
+        choices();
+    }
     finish();
     return 0;
 }
