@@ -52,10 +52,10 @@ def entry(kernel, signature, lines):
     return "\n".join(["  - kernel: '/%s/'" % kernel, "    signature: >", "      " + signature] + ["    " + line for line in lines])
 
 
-def bound(reference, words, title, looked="off"):
-    """The end of an entry. A label, since the names of all are the same for longer than reports print; of seeds none is an outlier."""
+def bound(reference, words, title):
+    """The end of an entry. A label, since the names of all are the same for longer than reports print."""
     extra = ", ".join(filter(None, words + ["threads: grid.x * block.x"]))
-    return ["reference: " + reference, "bind: {%s}" % extra, "label: " + title, "outlier: " + looked]
+    return ["reference: " + reference, "bind: {%s}" % extra, "label: " + title]
 
 
 def forms(title, kernel, number, fields, reference, words, calculator, strided_dims):
@@ -109,10 +109,10 @@ def by_elements():
         name = kernel % (types, chance)
         yield entry(name % 1, "struct 216 { T y[count from first:y_step] @0, u32 y_step @108 }, "
                     "struct 216 { const P chance[count from first:chance_step] @0, u32 chance_step @108 }, u32 numel, " + STATE,
-                    PICK + ["when:"] + GIVEN + bound("random_bernoulli", [], LABEL % "bernoulli_tensor_cuda", "{inputs: chance}"))
+                    PICK + ["when:"] + GIVEN + bound("random_bernoulli", [], LABEL % "bernoulli_tensor_cuda"))
         yield entry(name % 2, "struct 216 { T y[rows:cols * y_step][cols:y_step] @0, u32 y_step @108 }, struct 216 { "
                     "const P chance[rows:row_step][cols:col_step] @0, u32 rows @8, u32 cols @12, u32 row_step @108, u32 col_step @112 }, u32 numel, "
-                    + STATE, ["when:"] + GIVEN + bound("random_bernoulli", [], LABEL % "bernoulli_tensor_cuda", "{inputs: chance}"))
+                    + STATE, ["when:"] + GIVEN + bound("random_bernoulli", [], LABEL % "bernoulli_tensor_cuda"))
 
 
 def dropout():
@@ -125,12 +125,12 @@ def dropout():
         yield entry(r"fused_dropout_kernel_vec<(?<T>%s), " % types + shape % (real, r"(?<side>\d+)"),
                     "struct 216 { const T x[count from first] @0 }, struct 216 { T y[count from first] @0 }, "
                     "struct 216 { M mask[count from first] @0 }, u32 numel, %s keep, %s" % (number, STATE),
-                    PICK + ["when:"] + GIVEN + bound("random_dropout", words, "at::native::fused_dropout_kernel_vec", "{inputs: x}"))
+                    PICK + ["when:"] + GIVEN + bound("random_dropout", words, "at::native::fused_dropout_kernel_vec"))
         yield entry(r"fused_dropout_kernel<(?<T>%s), " % types + shape % (real, "1"),
                     "struct 216 { const T x[count from first:x_step] @0, u32 x_step @108 }, "
                     "struct 216 { T y[count from first:y_step] @0, u32 y_step @108 }, "
                     "struct 216 { M mask[count from first:m_step] @0, u32 m_step @108 }, u32 numel, %s keep, %s" % (number, STATE),
-                    PICK + ["when:"] + GIVEN + bound("random_dropout", words[:1], "at::native::fused_dropout_kernel", "{inputs: x}"))
+                    PICK + ["when:"] + GIVEN + bound("random_dropout", words[:1], "at::native::fused_dropout_kernel"))
 
 
 def randoms(calculator, strided_dims):

@@ -108,7 +108,7 @@ static void compute(const char *name, enum dtype dtype, int64_t count)
 {
     set_array("y", dtype, NULL, NULL, count);
     call.store = stored;
-    call.store_count = (uint64_t)count;
+    call.store_count = count;
     call.store_tensor = (uint32_t)formals_find(&formals, "y")->slot;
     judge(name);
     call.store = NULL;
