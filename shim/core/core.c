@@ -428,6 +428,18 @@ void core_image_given(const void *module, CUcontext context, const void *image)
     work_ends(state, OWN_NONE);
 }
 
+void core_tensor_map(const struct tensor_map_call *call)
+{
+    struct uninterrupted kept;
+    int state;
+    if (!tensor_maps_kept() || !work_begins(&state))
+        return;
+    uninterrupted_begin(&kept);
+    tensor_maps_note(call);
+    uninterrupted_end(&kept);
+    work_ends(state, OWN_NONE);
+}
+
 void core_image_file(const void *module, CUcontext context, const char *path)
 {
     struct uninterrupted kept;

@@ -22,6 +22,7 @@
 #include <cuda.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "bind/tensor_maps.h"
 #include "core/core_probe.h"
 #include "value/skip.h"
 
@@ -190,6 +191,9 @@ void core_image_given(const void *module, CUcontext context, const void *image);
 /* The same from a file. */
 void core_image_file(const void *module, CUcontext context, const char *path);
 void core_image_taken(const void *module);
+
+/* After success: cuTensorMapEncodeTiled. */
+void core_tensor_map(const struct tensor_map_call *call);
 
 /* Around a driver call that returns or takes a CUmodule: the one module that is reported in between
  * is that one. NULL: it is not known. */

@@ -20,7 +20,8 @@ enum api_class {
     API_UNLOAD, /* waits, too */
     API_SYNC,   /* waits for a stream, an event or a copy */
     API_END,
-    API_MODULE
+    API_MODULE,
+    API_MAP
 };
 
 /* What to do with a driver API, by its cbid. */
@@ -47,12 +48,14 @@ static const struct api_row apis[APIS] = {
 #define SYNC_API(name, cbid, where)   [cbid] = {API_SYNC, SYNC_##where},
 #define END_API(name, cbid)           [cbid] = {API_END, 0},
 #define MODULE_API(name, cbid, where) [cbid] = {API_MODULE, MODULE_##where},
+#define MAP_API(name, cbid)           [cbid] = {API_MAP, 0},
 #include "hook/wait_apis.def"
 #undef WAIT_API
 #undef UNLOAD_API
 #undef SYNC_API
 #undef END_API
 #undef MODULE_API
+#undef MAP_API
 #define GRAPH_API(name, cbid, event) [cbid] = {API_GRAPH_CALL, GRAPH_EVENT_##event},
 #include "hook/graph_apis.def"
 #undef GRAPH_API
@@ -74,12 +77,14 @@ static const struct api_row apis[APIS] = {
 #define END_API(name, cbid)         _Static_assert(CUPTI_DRIVER_TRACE_CBID_##name == (cbid), #name);
 #define MODULE_API(name, cbid, where)                                                              \
     _Static_assert(CUPTI_DRIVER_TRACE_CBID_##name == (cbid), #name);
+#define MAP_API(name, cbid) _Static_assert(CUPTI_DRIVER_TRACE_CBID_##name == (cbid), #name);
 #include "hook/wait_apis.def"
 #undef WAIT_API
 #undef UNLOAD_API
 #undef SYNC_API
 #undef END_API
 #undef MODULE_API
+#undef MAP_API
 #endif
 
 static const CUpti_CallbackId resource_ids[] = {
@@ -148,6 +153,16 @@ static void on_wait(const CUpti_CallbackData *data)
     on_waited(data, SYNC_ANY);
 }
 
+static void on_map(const CUpti_CallbackData *data)
+{
+    const cuTensorMapEncodeTiled_params *p = data->functionParams;
+    if (*(const CUresult *)data->functionReturnValue != CUDA_SUCCESS)
+        return;
+    core_tensor_map(&(struct tensor_map_call){
+        p->tensorMap, p->tensorDataType, p->tensorRank, p->globalAddress, p->globalDim,
+        p->globalStrides, p->boxDim, p->elementStrides, p->interleave, p->swizzle, p->oobFill});
+}
+
 /* A call that loads a module, or may load one that was put off. */
 static void on_module_call(const CUpti_CallbackData *data, enum module_place place)
 {
@@ -179,6 +194,10 @@ static void on_driver_api(CUpti_CallbackId cbid, const CUpti_CallbackData *data)
         break;
     case API_GRAPH_CALL:
         graph_call(data, (enum graph_event)row.detail);
+        break;
+    case API_MAP:
+        if (data->callbackSite == CUPTI_API_EXIT)
+            on_map(data);
         break;
     case API_MODULE:
         on_module_call(data, (enum module_place)row.detail);

@@ -1,6 +1,6 @@
 /*
- * entry_context.c - wrappers of the driver functions that make and end contexts, load modules, and
- * wait for all work of a context.
+ * entry_context.c - wrappers of the driver functions that make and end contexts, load modules,
+ * encode tensor maps, and wait for all work of a context.
  */
 #include "hook/entry_table.h"
 
@@ -137,6 +137,24 @@ ENTRY_CALL(cuLibraryLoadFromFile,
             void *options, void **values, unsigned count),
            (library, path, jit, jit_values, jits, options, values, count), (void)0,
            library_loaded_from(result, library, path))
+
+/* ---- tensor maps ---- */
+
+static void encoded(CUresult result, const struct tensor_map_call *call)
+{
+    if (!result)
+        core_tensor_map(call);
+}
+
+ENTRY_CALL(cuTensorMapEncodeTiled,
+           (void *map, unsigned type, unsigned rank, void *address, const uint64_t *size,
+            const uint64_t *stride, const uint32_t *box, const uint32_t *step, unsigned interleave,
+            unsigned swizzle, unsigned promotion, unsigned fill),
+           (map, type, rank, address, size, stride, box, step, interleave, swizzle, promotion,
+            fill),
+           (void)0,
+           encoded(result, &(struct tensor_map_call){map, type, rank, address, size, stride, box,
+                                                     step, interleave, swizzle, fill}))
 
 /* ---- waits ---- */
 

@@ -69,6 +69,34 @@ struct lift_product {
     };
 };
 
+/* A tensor map as a lifted kernel has it, in the place of the driver's, whose bytes are not public.
+ * `bytes`: from the address to the end of the last element. */
+enum { LIFT_MAP_DIMS = 5 };
+struct lift_map {
+    uint64_t address, bytes;
+    uint64_t stride[LIFT_MAP_DIMS - 1]; /* in bytes, of the dims from the second on */
+    uint32_t size[LIFT_MAP_DIMS], box[LIFT_MAP_DIMS];
+    uint32_t rank, element; /* bytes of an element */
+    uint32_t swizzle;       /* 0 to 3: rows of 2^swizzle chunks of 16 bytes, which are exchanged */
+    uint32_t reserved[7];
+};
+
+/* A bulk copy as one thread has it, in local memory. The threads of a warp that come to it together
+ * make the copies of all of them. */
+struct lift_bulk {
+    uint64_t map;                  /* a generic address */
+    uint64_t array;                /* struct lift_array */
+    uint64_t cells;                /* as in struct lift_product */
+    uint32_t shared, cell;         /* the same */
+    uint32_t at;                   /* of the box in shared memory */
+    uint32_t mine;                 /* whether there is a copy of this thread */
+    int32_t corner[LIFT_MAP_DIMS]; /* of the box in the tensor */
+    uint32_t index;                /* of a store: the array's place in lift_call.array */
+    uint32_t format, bytes;        /* of an element that has a shadow; others have `bytes` */
+    uint32_t judged;               /* whether elements without a shadow are compared */
+    uint32_t sent, mask, refused;  /* filled in: bytes of the box, the threads, if it failed */
+};
+
 /* Shadows of shared memory that find no room in it lie in device memory, in a place for each block
  * that runs at the time. These stand in front of the places, zeros at first. */
 enum { LIFT_SLOTS = 256 };

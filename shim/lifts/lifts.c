@@ -6,6 +6,7 @@
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+#include "bind/tensor_maps.h"
 #include "lift/lift.h"
 #include "lifts/lifts_reader.h"
 #include "lifts/own_ptx.h"
@@ -262,6 +263,7 @@ struct lifts *lifts_start(struct pipeline *pipeline, struct registry *registry)
         return NULL;
     }
     images_keep_ptx(pipeline->images);
+    tensor_maps_keep();
     kernels_lift(pipeline->kernels, find_spec, lifts);
     return lifts;
 }
