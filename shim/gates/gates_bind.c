@@ -4,6 +4,7 @@
 #include "bind/extent.h"
 #include "extra/digest.h"
 #include "extra/outlier_launch.h"
+#include "lifted/lift_params.h"
 #include "lifted/side_lift.h"
 #include "plan/plan.h"
 
@@ -31,6 +32,16 @@ static uint64_t seed_of_picks(const struct gate_query *query)
     return gate_seed_of(query->pipeline->gate, ticket->kernel->key, ticket->number);
 }
 
+/* Arrays behind tensor maps. */
+static enum skip bind_described(struct ticket *ticket, struct launch launch, struct error *why)
+{
+    struct lift_params params;
+    enum skip skip =
+        lift_params_make(&params, ticket->spec->lift, &launch, &ticket->kernel->layout, why);
+    launch.params = params.param;
+    return skip ? skip : binding_make(ticket->spec, &launch, &ticket->binding, why);
+}
+
 static enum skip bind(const struct gate_query *query)
 {
     struct ticket *ticket = query->ticket;
@@ -50,8 +61,11 @@ static enum skip bind(const struct gate_query *query)
         return SKIP_NOT_AFTER;
     if (seeded.earlier && !binding_fits(ticket->kernel, seeded.earlier->kernel, why))
         return SKIP_LAYOUT;
+    if (ticket->spec->lift && lift_has_maps(ticket->spec->lift))
+        return bind_described(ticket, seeded, why);
     return binding_make(ticket->spec, &seeded, &ticket->binding, why);
 }
+
 enum skip gates_arguments(const struct gate_query *query)
 {
     enum skip skip = bind(query);

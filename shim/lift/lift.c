@@ -141,7 +141,7 @@ static unsigned dtype_size(enum dtype dtype)
                                                       : 2;
 }
 
-static void put_array(struct textbuf *out, const struct lift_view *view)
+static void put_pointer(struct textbuf *out, const struct lift_view *view)
 {
     static const char *const roles[] = {
         [ROLE_READ] = "const ", [ROLE_WRITE] = "", [ROLE_INOUT] = "inout "};
@@ -153,6 +153,20 @@ static void put_array(struct textbuf *out, const struct lift_view *view)
         textbuf_printf(out, "(%s) / %u]", view->end ? view->end : view->extent, size);
     else
         textbuf_printf(out, "*]");
+}
+
+static void put_array(struct textbuf *out, const struct lift_view *view)
+{
+    struct textbuf pointer;
+    if (!view->dims) {
+        put_pointer(out, view);
+        return;
+    }
+    textbuf_init(&pointer);
+    put_pointer(&pointer, view);
+    lift_put_map(out, view, pointer.data ? pointer.data : "");
+    out->failed |= pointer.failed;
+    textbuf_release(&pointer);
 }
 
 static void put_param_scalar(struct textbuf *out, const struct ptx_variable *param)
@@ -343,6 +357,11 @@ const char *lift_signature(const struct lift *lift)
 const char *lift_formals(const struct lift *lift)
 {
     return lift->formals;
+}
+
+bool lift_has_maps(const struct lift *lift)
+{
+    return lift->bulk;
 }
 
 bool lift_has_products(const struct lift *lift)

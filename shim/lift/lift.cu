@@ -310,6 +310,8 @@ LIFT_FN void cuvet_lift_same(lift_state *s, const lift_call *call, uint32_t tens
             __int_as_float(0x7f800000));
 }
 
+#include "lift/bulk/lift_bulk.cuh"
+
 /* ---- figures ---- */
 
 static __device__ uint64_t now()

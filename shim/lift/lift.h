@@ -33,7 +33,7 @@ struct lift;
     LIFT_REFUSAL(LATE_PTX, "it was not launched again once its PTX was read")                      \
     LIFT_REFUSAL(PTX, "its PTX cannot be read")                                                    \
     LIFT_REFUSAL(MATRIX, "tensor-core instructions")                                               \
-    LIFT_REFUSAL(BULK, "bulk copies and their barriers")                                           \
+    LIFT_REFUSAL(BULK, "bulk copies that are not of a tensor's boxes")                             \
     LIFT_REFUSAL(ATOMIC, "atomics")                                                                \
     LIFT_REFUSAL(CALL, "function calls")                                                           \
     LIFT_REFUSAL(FORMAT, "f32x2 or tf32 instructions")                                             \
@@ -41,6 +41,7 @@ struct lift;
     LIFT_REFUSAL(SPACE, "generic memory")                                                          \
     LIFT_REFUSAL(ORDERED, "ordered or volatile accesses")                                          \
     LIFT_REFUSAL(ADDRESS, "addresses that come from no parameter, or from several")                \
+    LIFT_REFUSAL(MAP, "tensor maps that are no parameters")                                        \
     LIFT_REFUSAL(ARRAYS, "more than 12 arrays")                                                    \
     LIFT_REFUSAL(READS_BACK, "it reads back what it has written")                                  \
     LIFT_REFUSAL(SCATTER, "it writes at places that it reads from memory")                         \
@@ -61,11 +62,13 @@ enum lift_refusal {
 
 const char *lift_refusal_text(enum lift_refusal refusal);
 
-/* An array behind a pointer parameter. */
+/* An array behind a pointer parameter, or behind a tensor map, which a lifted kernel has as a
+ * struct lift_map. */
 struct lift_view {
     unsigned param; /* index of the parameter */
     enum role role; /* ROLE_READ, ROLE_WRITE or ROLE_INOUT */
     enum dtype dtype;
+    unsigned dims; /* of the tensor whose map the parameter is; 0: it is a pointer */
     /* Bytes of the array that the launch reaches, an expression over "p<index>", "grid.x" ...;
      * NULL: unknown. */
     const char *extent;
@@ -100,6 +103,8 @@ unsigned lift_views(const struct lift *lift, const struct lift_view **out);
  * lift_views is called "p<param>" in both, and is the i-th formal. */
 const char *lift_signature(const struct lift *lift);
 const char *lift_formals(const struct lift *lift);
+/* Whether parameters are tensor maps. */
+bool lift_has_maps(const struct lift *lift);
 /* Whether it multiplies matrices: a check of it may take a thousand times as long as the launch. */
 bool lift_has_products(const struct lift *lift);
 /* NULL: each check covers all blocks. Else `window` is drawn from 0 to below `windows`. */

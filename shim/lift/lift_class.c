@@ -13,8 +13,8 @@ static const struct class_row {
     {"ldmatrix", CLASS_LOAD, LIFT_OK},
     {"stmatrix", CLASS_STORE, LIFT_OK},
     {"movmatrix", 0, LIFT_MATRIX},
-    {"mbarrier", 0, LIFT_BULK},
-    {"tensormap", 0, LIFT_BULK},
+    {"mbarrier", CLASS_OTHER, LIFT_OK},
+    {"tensormap", 0, LIFT_MAP},
     {"mapa", 0, LIFT_BULK},
     {"atom", 0, LIFT_ATOMIC},
     {"red", 0, LIFT_ATOMIC},
@@ -256,10 +256,11 @@ static enum lift_refusal classify_call(const struct ptx_instruction *ins)
 /* cp.async.c[ag].shared.global moves words; its groups are waited for as they are. */
 static enum lift_refusal classify_copy(const struct ptx_instruction *ins, uint8_t *class_)
 {
-    if (ptx_has_modifier(ins, "bulk") || ptx_has_modifier(ins, "mbarrier") ||
-        !ptx_has_modifier(ins, "async"))
+    if (!ptx_has_modifier(ins, "async"))
         return LIFT_BULK;
-    if (ins->space == PTX_GENERIC)
+    if (ptx_has_modifier(ins, "bulk"))
+        return lift_classify_bulk(ins, class_);
+    if (ins->space == PTX_GENERIC || ptx_has_modifier(ins, "mbarrier"))
         *class_ = CLASS_OTHER;
     return LIFT_OK;
 }
@@ -316,6 +317,7 @@ enum lift_refusal lift_classify(struct lift *lift, struct error *err)
         if (refusal)
             return lift_refuse(lift, ins, refusal, err);
         lift->products |= lift->step[i].class_ == CLASS_PRODUCT;
+        lift->bulk |= lift_is_bulk(lift->step[i].class_);
         for (unsigned o = 0; o < ins->operand_count; o++) {
             if (ins->operands[o].kind == PTX_LABEL &&
                 ins->operands[o].target < kernel->instruction_count)
@@ -346,6 +348,8 @@ static bool has_result(const struct ptx_instruction *ins)
     bool barrier = strcmp(ins->opcode, "bar") == 0 || strcmp(ins->opcode, "barrier") == 0;
     if (barrier)
         return ptx_has_modifier(ins, "red");
+    if (strcmp(ins->opcode, "mbarrier") == 0)
+        return ins->operand_count > 0 && ins->operands[0].kind != PTX_MEMORY;
     if (lift_is_wgmma(ins))
         return ptx_has_modifier(ins, "mma_async");
     return ins->operand_count > 0 && !word_listed(none, ins->opcode);

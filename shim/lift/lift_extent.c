@@ -420,6 +420,8 @@ static struct reach find_reach(struct lift *lift, unsigned at, bool whole)
     struct bound b = {.lift = lift, .limit = limit, .whole = whole};
     b.limits = lift_limits(lift, at, limit);
     lift->most_steps = lift->steps + STEPS < ALL_STEPS ? lift->steps + STEPS : ALL_STEPS;
+    if (lift_is_bulk(lift->step[at].class_))
+        return (struct reach){most(&b, lift_map_line(ins)), 1};
     int64_t bytes = (int64_t)(ptx_type_bits(ins->types[0]) / 8 * ins->vector);
     if (copy && !extent_constant(&ins->operands[2], &bytes))
         bytes = 0;
@@ -443,6 +445,9 @@ static bool join_reach(struct lift *lift, struct reach *all, const struct reach 
 const char *lift_extent(struct lift *lift, unsigned array, bool whole)
 {
     struct reach all = {NULL, 0};
+    const bool map = lift->view[array].dims;
+    if (map && (whole || !lift_map_has_lines(lift, array)))
+        return lift_map_reach(lift, array);
     for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
         if (lift->step[i].array != (int)array)
             continue;
@@ -451,6 +456,8 @@ const char *lift_extent(struct lift *lift, unsigned array, bool whole)
             return NULL;
     }
     const char *offset = lift_sum_text(lift, all.offset);
+    if (map)
+        return offset ? keep_extent(lift_map_end(lift, array, offset)) : NULL;
     return offset ? keep_extent(arena_format(&lift->arena, "((%s) / %lld + 1) * %lld", offset,
                                              (long long)all.bytes, (long long)all.bytes))
                   : NULL;

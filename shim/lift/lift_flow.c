@@ -179,15 +179,15 @@ static void give_kind(void *user, unsigned reg)
     r->derived = derived;
 }
 
-static unsigned register_bytes(const struct flow *f, unsigned reg)
+static unsigned register_bytes(const struct lift *lift, unsigned reg)
 {
-    unsigned bytes = ptx_type_bits(f->lift->kernel->registers[reg].type) / 8;
+    unsigned bytes = ptx_type_bits(lift->kernel->registers[reg].type) / 8;
     return bytes <= 4 ? bytes : 0;
 }
 
 /* A number that is stored and the bytes of its register; KIND_NONE: none has a shadow. */
 struct stored {
-    const struct flow *f;
+    const struct lift *lift;
     enum lift_kind kind;
     unsigned bytes;
 };
@@ -195,10 +195,10 @@ struct stored {
 static void note_stored(void *user, unsigned reg)
 {
     struct stored *s = user;
-    if (!s->f->lift->reg[reg].shadow)
+    if (!s->lift->reg[reg].shadow)
         return;
-    s->kind = s->f->lift->reg[reg].kind;
-    s->bytes = register_bytes(s->f, reg);
+    s->kind = s->lift->reg[reg].kind;
+    s->bytes = register_bytes(s->lift, reg);
 }
 
 /* As a register of so many bytes has it: pairs are loaded one by one, or numbers as pairs. */
@@ -211,31 +211,38 @@ static enum lift_kind as_loaded(const struct stored *s, unsigned bytes)
     return bytes == 4 ? packed(s->kind) : KIND_NONE;
 }
 
-/* What lies in shared memory at the instruction at hand: of several formats that are stored there,
- * one after another, that of the store in front of it. */
-static enum lift_kind kind_there(const struct flow *f, unsigned bytes)
+/* What lies in shared memory at an instruction: of several formats that are stored there, one after
+ * another, that of the store in front of it. `bytes`: of a register that gets it; 0: of any. */
+static enum lift_kind kind_there(const struct lift *lift, unsigned at, unsigned bytes)
 {
-    const struct ptx_function *kernel = f->lift->kernel;
-    unsigned at = (unsigned)(f->ins - kernel->instructions), count = kernel->instruction_count;
+    const struct ptx_function *kernel = lift->kernel;
+    unsigned count = kernel->instruction_count;
     enum lift_kind kind = KIND_NONE;
     for (unsigned back = 1; back < count && !kind; back++) {
         unsigned i = (at + count - back) % count;
-        struct stored stored = {f, KIND_NONE, 0};
-        if (f->lift->step[i].class_ != CLASS_STORE || kernel->instructions[i].space != PTX_SHARED)
+        struct stored stored = {lift, KIND_NONE, 0};
+        if (lift->step[i].class_ != CLASS_STORE || kernel->instructions[i].space != PTX_SHARED)
             continue;
         lift_each_register(&kernel->instructions[i].operands[1], note_stored, &stored);
-        kind = as_loaded(&stored, bytes);
+        kind = bytes ? as_loaded(&stored, bytes) : stored.kind;
     }
     return kind;
+}
+
+enum lift_kind lift_kind_stored(const struct lift *lift, unsigned at)
+{
+    return kind_there(lift, at, 0);
 }
 
 /* What is loaded and passed on has the kind of what was stored. */
 static void take_shared(void *user, unsigned reg)
 {
     struct flow *f = user;
-    if (f->lift->reg[reg].kind || !register_bytes(f, reg))
+    unsigned bytes = register_bytes(f->lift, reg);
+    if (f->lift->reg[reg].kind || !bytes)
         return;
-    enum lift_kind kind = kind_there(f, register_bytes(f, reg));
+    unsigned at = (unsigned)(f->ins - f->lift->kernel->instructions);
+    enum lift_kind kind = kind_there(f->lift, at, bytes);
     f->lift->reg[reg].kind = (uint8_t)kind;
     f->again |= kind != KIND_NONE;
 }
@@ -318,6 +325,33 @@ static enum lift_refusal find_cells(struct lift *lift, bool any, struct error *e
     return lift->shared ? LIFT_OK : lift_refuse(lift, NULL, LIFT_SHARED, err);
 }
 
+/* What arithmetic is behind, and has no shadow of its size. */
+struct bare {
+    struct lift *lift;
+    unsigned bytes; /* of the access */
+};
+
+static void note_bare(void *user, unsigned reg)
+{
+    const struct bare *bare = user;
+    const struct lift_register *r = &bare->lift->reg[reg];
+    enum lift_kind kind = r->shadow ? r->kind : KIND_NONE;
+    bare->lift->bare |=
+        r->derived &&
+        (!kind || lift_kind_bytes(lift_lane_kind(kind)) * lift_lanes(kind) != bare->bytes);
+}
+
+static void find_bare(struct lift *lift)
+{
+    for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
+        const struct ptx_instruction *ins = &lift->kernel->instructions[i];
+        bool matrix = strcmp(ins->opcode, "stmatrix") == 0;
+        struct bare bare = {lift, matrix ? 4 : ptx_type_bits(ins->types[0]) / 8};
+        if (lift->step[i].class_ == CLASS_STORE && ins->space == PTX_SHARED)
+            lift_each_register(&ins->operands[1], note_bare, &bare);
+    }
+}
+
 static void note_shadow(void *user, unsigned reg)
 {
     struct flow *f = user;
@@ -374,5 +408,6 @@ enum lift_refusal lift_flow(struct lift *lift, struct error *err)
         refusal = find_fresh(&flow);
     if (!refusal)
         lift_find_chains(lift);
+    find_bare(lift);
     return refusal;
 }

@@ -136,14 +136,17 @@ static const char *least_operand(struct least *l, const struct ptx_operand *oper
 const char *lift_first(struct lift *lift, unsigned array)
 {
     const char *all = NULL;
+    if (lift->view[array].dims && !lift_map_has_lines(lift, array))
+        return "0";
     for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
         struct least l = {.lift = lift};
         const struct ptx_instruction *ins = &lift->kernel->instructions[i];
         if (lift->step[i].array != (int)array)
             continue;
+        const bool bulk = lift_is_bulk(lift->step[i].class_);
         const struct ptx_operand *memory =
             &ins->operands[lift->step[i].class_ == CLASS_STORE ? 0 : 1];
-        const char *one = least_operand(&l, &memory->items[0]);
+        const char *one = least_operand(&l, bulk ? lift_map_line(ins) : &memory->items[0]);
         if (memory->offset < 0 || !strstr(one, "first_block"))
             return "0";
         if (!all)
@@ -151,5 +154,7 @@ const char *lift_first(struct lift *lift, unsigned array)
         else if (strcmp(all, one) != 0 && !strstr(all, one))
             all = keep_least(arena_format(&lift->arena, "min(%s, %s)", all, one));
     }
+    if (all && lift->view[array].dims)
+        return keep_least(lift_map_first(lift, array, all));
     return all ? all : "0";
 }

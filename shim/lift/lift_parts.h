@@ -12,12 +12,14 @@
 
 /* What an instruction is to the rewriting. */
 enum lift_class {
-    CLASS_OTHER, /* kept; its results have no shadow of their own */
-    CLASS_FLOAT, /* arithmetic, which rounds */
-    CLASS_MOVE,  /* mov and selp between registers: shadows go along */
-    CLASS_LOAD,  /* ld.global, ld.shared */
-    CLASS_STORE, /* st.global, st.shared */
-    CLASS_ASYNC, /* cp.async of global to shared memory */
+    CLASS_OTHER,     /* kept; its results have no shadow of their own */
+    CLASS_FLOAT,     /* arithmetic, which rounds */
+    CLASS_MOVE,      /* mov and selp between registers: shadows go along */
+    CLASS_LOAD,      /* ld.global, ld.shared */
+    CLASS_STORE,     /* st.global, st.shared */
+    CLASS_ASYNC,     /* cp.async of global to shared memory */
+    CLASS_BULK_LOAD, /* of a box of a tensor, to shared memory */
+    CLASS_BULK_STORE,
     CLASS_SHUFFLE,
     CLASS_PRODUCT, /* mma, wgmma */
     CLASS_BRANCH,
@@ -73,6 +75,8 @@ struct lift {
     unsigned parts;
     unsigned cell; /* bytes of shared memory that have one shadow; 0: none has */
     bool products; /* it has CLASS_PRODUCT */
+    bool bulk;     /* it has CLASS_BULK_LOAD or CLASS_BULK_STORE */
+    bool bare;     /* what arithmetic is behind is stored to shared memory without a shadow */
     const char *signature, *formals;
     struct lift_windows windows;
     unsigned steps, most_steps; /* of lift_extent.c: bounds of operands that were read */
@@ -122,6 +126,26 @@ unsigned lift_product_depth(const struct ptx_instruction *ins);
 bool lift_is_wgmma(const struct ptx_instruction *ins);
 /* The operand that products are added to. */
 const struct ptx_operand *lift_product_sum(const struct ptx_instruction *ins);
+
+/* Bulk copies, see lift_bulk.c: the class of one, and the operand that has map and corner. */
+enum lift_refusal lift_classify_bulk(const struct ptx_instruction *ins, uint8_t *class_);
+bool lift_is_bulk(enum lift_class class_);
+const struct ptx_operand *lift_bulk_box(const struct ptx_instruction *ins);
+/* The parameter that is a bulk copy's map, and the dims of its tensor; -1: it is none. */
+int lift_map_param(const struct lift *lift, const struct ptx_instruction *ins, unsigned *dims);
+/* Of a view whose parameter is a map, see lift_map.c: its lines, along the outermost dim, and the
+ * operand that has a box's first one. */
+bool lift_map_has_lines(const struct lift *lift, unsigned array);
+const struct ptx_operand *lift_map_line(const struct ptx_instruction *ins);
+/* Bytes of the whole tensor; up to the end of the boxes that begin at a line at most, and from its
+ * start to the first line. */
+const char *lift_map_reach(struct lift *lift, unsigned array);
+const char *lift_map_end(struct lift *lift, unsigned array, const char *line);
+const char *lift_map_first(struct lift *lift, unsigned array, const char *line);
+/* The parameter, whose field is the array. */
+void lift_put_map(struct textbuf *out, const struct lift_view *view, const char *array);
+/* What lies in shared memory at an instruction: what the last store before it has shadows of. */
+enum lift_kind lift_kind_stored(const struct lift *lift, unsigned at);
 enum lift_refusal lift_classify_product(const struct ptx_instruction *ins, uint8_t *class_);
 
 /* Adds to `seen` (a flag for each instruction) what may run after an instruction in it. */
@@ -233,6 +257,7 @@ void lift_write_load(struct lift_writer *w);
 void lift_write_store(struct lift_writer *w);
 void lift_write_async(struct lift_writer *w);
 void lift_write_product(struct lift_writer *w);
+void lift_write_bulk(struct lift_writer *w);
 
 /* Loads lane `lane` of `operand`, which is of `kind`, into "%cv<n>" and "%ce<n>". */
 void lift_put_source(struct lift_writer *w, const struct ptx_operand *operand, enum lift_kind kind,

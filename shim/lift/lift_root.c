@@ -132,17 +132,18 @@ static int find_param_view(struct lift *lift, unsigned param)
     return (int)lift->views++;
 }
 
+static const enum dtype dtype_of_kind[] = {
+    [KIND_F32] = DTYPE_F32,   [KIND_F16] = DTYPE_F16,     [KIND_BF16] = DTYPE_BF16,
+    [KIND_F16X2] = DTYPE_F16, [KIND_BF16X2] = DTYPE_BF16, [KIND_MIXED] = DTYPE_NONE};
+
 static enum dtype dtype_of(const struct lift *lift, const struct ptx_operand *value, unsigned bits)
 {
-    static const enum dtype of_kind[] = {
-        [KIND_F32] = DTYPE_F32,   [KIND_F16] = DTYPE_F16,     [KIND_BF16] = DTYPE_BF16,
-        [KIND_F16X2] = DTYPE_F16, [KIND_BF16X2] = DTYPE_BF16, [KIND_MIXED] = DTYPE_NONE};
     const struct ptx_operand *first = value;
     if (value->kind == PTX_VECTOR && value->count)
         first = &value->items[0];
     enum dtype dtype = DTYPE_NONE;
     if (first->kind == PTX_REGISTER)
-        dtype = of_kind[lift->reg[first->reg].kind];
+        dtype = dtype_of_kind[lift->reg[first->reg].kind];
     if (dtype)
         return dtype;
     return bits == 64 ? DTYPE_I64 : bits == 32 ? DTYPE_I32 : bits == 16 ? DTYPE_I16 : DTYPE_U8;
@@ -177,10 +178,40 @@ static void note_dtype(struct lift_view *view, enum dtype dtype)
         view->dtype = dtype;
 }
 
+static void note_view(struct lift *lift, unsigned at, int view, bool writes)
+{
+    uint64_t bit = (uint64_t)1 << view;
+    lift->step[at].array = (int8_t)view;
+    lift->written |= writes ? bit : 0;
+    lift->read |= writes ? 0 : bit;
+}
+
+/* A bulk copy's array is a tensor, whose map is a parameter. */
+static enum lift_refusal note_bulk(struct lift *lift, unsigned at, struct error *err)
+{
+    const struct ptx_instruction *ins = &lift->kernel->instructions[at];
+    bool store = lift->step[at].class_ == CLASS_BULK_STORE;
+    unsigned dims;
+    int param = lift_map_param(lift, ins, &dims);
+    int view = param < 0 ? -1 : find_param_view(lift, (unsigned)param);
+    if (param < 0 || (view >= 0 && lift->view[view].dims && lift->view[view].dims != dims))
+        return lift_refuse(lift, ins, LIFT_MAP, err);
+    if (view < 0)
+        return lift_refuse(lift, ins, LIFT_ARRAYS, err);
+    lift->view[view].dims = dims;
+    note_view(lift, at, view, store);
+    enum lift_kind kind = store ? lift_lane_kind(lift_kind_stored(lift, at)) : KIND_NONE;
+    if (kind)
+        note_dtype(&lift->view[view], dtype_of_kind[kind]);
+    return LIFT_OK;
+}
+
 static enum lift_refusal note_access(struct lift *lift, unsigned at, struct error *err)
 {
     const struct ptx_instruction *ins = &lift->kernel->instructions[at];
     enum lift_class class_ = lift->step[at].class_;
+    if (lift_is_bulk(class_))
+        return note_bulk(lift, at, err);
     unsigned memory = class_ == CLASS_STORE ? 0 : 1;
     bool global = ins->space == PTX_GLOBAL || class_ == CLASS_ASYNC;
     if (!global || (class_ != CLASS_LOAD && class_ != CLASS_STORE && class_ != CLASS_ASYNC))
@@ -195,10 +226,7 @@ static enum lift_refusal note_access(struct lift *lift, unsigned at, struct erro
     int view = find_param_view(lift, (unsigned)param);
     if (view < 0)
         return lift_refuse(lift, ins, LIFT_ARRAYS, err);
-    lift->step[at].array = (int8_t)view;
-    uint64_t bit = (uint64_t)1 << view;
-    lift->written |= class_ == CLASS_STORE ? bit : 0;
-    lift->read |= class_ == CLASS_STORE ? 0 : bit;
+    note_view(lift, at, view, class_ == CLASS_STORE);
     if (class_ != CLASS_ASYNC)
         note_dtype(&lift->view[view],
                    dtype_of(lift, &ins->operands[1 - memory], ptx_type_bits(ins->types[0])));
@@ -234,6 +262,12 @@ void lift_reach(const struct lift *lift, bool *seen)
     lift_reach_before(lift, seen, lift->kernel->instruction_count);
 }
 
+/* To global memory, where it has an array. */
+static bool stores(const struct lift *lift, unsigned at)
+{
+    return lift->step[at].class_ == CLASS_STORE || lift->step[at].class_ == CLASS_BULK_STORE;
+}
+
 /* A load behind a store to the same array would see what the launch wrote; the snapshot has what
  * was there before. */
 static enum lift_refusal refuse_reading_back(struct lift *lift, struct error *err)
@@ -244,15 +278,15 @@ static enum lift_refusal refuse_reading_back(struct lift *lift, struct error *er
         return LIFT_OTHER;
     for (unsigned i = 0; i < count; i++) {
         int array = lift->step[i].array;
-        if (array < 0 || lift->step[i].class_ != CLASS_STORE || !(lift->read >> array & 1))
+        if (array < 0 || !stores(lift, i) || !(lift->read >> array & 1))
             continue;
         memset(seen, 0, count);
         if (i + 1 < count)
             seen[i + 1] = true;
         lift_reach(lift, seen);
         for (unsigned k = 0; k < count; k++) {
-            if (seen[k] && lift->step[k].array == array && lift->step[k].class_ != CLASS_STORE &&
-                !lift_moves_on(lift, i, k))
+            if (seen[k] && lift->step[k].array == array && !stores(lift, k) &&
+                (lift->view[array].dims || !lift_moves_on(lift, i, k)))
                 return lift_refuse(lift, &lift->kernel->instructions[k], LIFT_READS_BACK, err);
         }
     }
@@ -274,6 +308,7 @@ static bool has_output(struct lift *lift)
     for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
         if (lift->step[i].class_ == CLASS_STORE && lift->step[i].array >= 0)
             lift_each_register(&lift->kernel->instructions[i].operands[1], note_comparable, &r);
+        r.changed |= lift->step[i].class_ == CLASS_BULK_STORE && (lift->cell || !lift->bare);
     }
     return r.changed;
 }
@@ -338,6 +373,8 @@ static void spread_loaded(struct lift *lift)
 /* Whether a barrier counts threads: those that have ended are missing from it. */
 static bool counts_threads(const struct ptx_instruction *ins)
 {
+    if (strcmp(ins->opcode, "mbarrier") == 0)
+        return ptx_has_modifier(ins, "try_wait") || ptx_has_modifier(ins, "test_wait");
     bool barrier = strcmp(ins->opcode, "bar") == 0 || strcmp(ins->opcode, "barrier") == 0;
     return barrier && !ptx_has_modifier(ins, "warp") && !ptx_has_modifier(ins, "red") &&
            ins->operand_count > 1;
@@ -352,20 +389,34 @@ static const struct ptx_instruction *find_counting(const struct lift *lift)
     return NULL;
 }
 
+/* Whether memory decides about any branch. */
+static bool branches_loaded(const struct lift *lift)
+{
+    for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
+        const struct ptx_instruction *ins = &lift->kernel->instructions[i];
+        enum lift_class class_ = lift->step[i].class_;
+        if ((class_ == CLASS_BRANCH || class_ == CLASS_END || class_ == CLASS_FAIL) &&
+            ins->guarded && lift->reg[ins->guard].loaded)
+            return true;
+    }
+    return false;
+}
+
 enum lift_refusal lift_find_loaded(struct lift *lift, struct error *err)
 {
     const struct ptx_instruction *counting = find_counting(lift);
     spread_loaded(lift);
+    const bool any = branches_loaded(lift);
     for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
         const struct ptx_instruction *ins = &lift->kernel->instructions[i];
         struct loaded l = {.lift = lift};
-        if (lift->step[i].class_ == CLASS_STORE && lift->step[i].array >= 0)
+        if (stores(lift, i) && lift->step[i].array >= 0)
             lift_each_register(&ins->operands[0], gather_loaded, &l);
         if (l.any)
             return lift_refuse(lift, ins, LIFT_SCATTER, err);
         bool back = lift->step[i].class_ == CLASS_BRANCH && ins->operands[0].target <= i;
-        /* Without a guard the loop is left from its middle: anything may decide that. */
-        lift->step[i].leaves = back && (!ins->guarded || lift->reg[ins->guard].loaded);
+        /* Without a guard the loop is left from its middle: any branch may decide that. */
+        lift->step[i].leaves = back && (ins->guarded ? lift->reg[ins->guard].loaded : any);
         if (lift->step[i].leaves && counting)
             return lift_refuse(lift, counting, LIFT_WAITS, err);
     }

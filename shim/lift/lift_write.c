@@ -357,6 +357,10 @@ static void write_step(struct lift_writer *w)
     case CLASS_ASYNC:
         lift_write_async(w);
         break;
+    case CLASS_BULK_LOAD:
+    case CLASS_BULK_STORE:
+        lift_write_bulk(w);
+        break;
     case CLASS_BRANCH:
         write_branch(w);
         break;
@@ -486,6 +490,11 @@ static void put_start(struct textbuf *out, const struct lift *lift)
                        "\t.local .align 16 .b8 cuvet_product[%zu];\n\t.reg .b64 %%cproduct;\n"
                        "\tmov.u64 %%ca0, cuvet_product;\n\tcvta.local.u64 %%cproduct, %%ca0;\n",
                        sizeof(struct lift_product));
+    if (lift->bulk)
+        textbuf_printf(out,
+                       "\t.local .align 8 .b8 cuvet_bulk[%zu];\n\t.reg .b64 %%cbulk;\n"
+                       "\tmov.u64 %%ca0, cuvet_bulk;\n\tcvta.local.u64 %%cbulk, %%ca0;\n",
+                       sizeof(struct lift_bulk));
     if (lift->cell)
         put_cells(out, lift);
 }

@@ -7,6 +7,7 @@
 #include "compile/ptx_compiler.h"
 #include "lift/lift.h"
 #include "lift/lift_abi.h"
+#include "lifted/lift_params.h"
 #include "system/log.h"
 
 _Static_assert(sizeof(struct lift_call) <= sizeof(struct ref_call), "it takes a ref_call's place");
@@ -325,22 +326,24 @@ static enum status start_lift(struct side *side, const struct side_lift *lift,
                               struct error *err)
 {
     const struct param_layout *layout = &check->kernel->layout;
-    void *params[LAYOUT_MAX + 1];
+    const struct launch packed = {.packed = check->params.packed,
+                                  .packed_bytes = check->params.bytes};
+    struct lift_params params;
     size_t shared = lift_shared(check_spec(check)->lift, check->how.shared_bytes, apart);
     if (!check->params.bytes || layout->count > LAYOUT_MAX || shared > (size_t)lift->shared)
         return error_set(err, STATUS_UNSUPPORTED,
                          "its lifted PTX cannot be launched: %zu bytes of shared memory where %d "
                          "are to be had, or too many parameters",
                          shared, lift->shared);
-    for (unsigned i = 0; i < layout->count; i++)
-        params[i] = (void *)(uintptr_t)(check->params.packed + layout->param[i].offset);
-    params[layout->count] = &call;
-    return cuda_check(
-        err,
-        cuda.cuLaunchKernel(lift->reference.function, blocks_of(check).count, check->how.grid[1],
-                            check->how.grid[2], check->how.block[0], check->how.block[1],
-                            check->how.block[2], (unsigned)shared, side->stream, params, NULL),
-        "launching lifted PTX");
+    if (lift_params_make(&params, check_spec(check)->lift, &packed, layout, err))
+        return STATUS_UNSUPPORTED;
+    params.param[layout->count] = &call;
+    return cuda_check(err,
+                      cuda.cuLaunchKernel(
+                          lift->reference.function, blocks_of(check).count, check->how.grid[1],
+                          check->how.grid[2], check->how.block[0], check->how.block[1],
+                          check->how.block[2], (unsigned)shared, side->stream, params.param, NULL),
+                      "launching lifted PTX");
 }
 
 enum status side_lift_launch(struct side *side, struct lane *lane, const struct check *check,

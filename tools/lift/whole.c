@@ -266,10 +266,14 @@ static bool fits(struct whole *w, double unit)
             &why, STATUS_UNSUPPORTED,
             "the declared accumulator is narrower than f32, which rewritten PTX is held against");
     else if (!lift_make(&w->lift, w->stage->text, w->stage->length, w->scene->kernel, 0, &why)) {
-        if (!find_shared_views(w, &first, &second))
+        if (lift_has_maps(w->lift))
+            error_set(&why, STATUS_UNSUPPORTED,
+                      "its parameters are tensor maps, of which a bundle has the driver's bytes");
+        else if (!find_shared_views(w, &first, &second))
             return true;
-        error_set(&why, STATUS_UNSUPPORTED, "p%u and p%u are written, and are the same memory",
-                  first->param, second->param);
+        else
+            error_set(&why, STATUS_UNSUPPORTED, "p%u and p%u are written, and are the same memory",
+                      first->param, second->param);
     }
     snprintf(w->out->why, sizeof(w->out->why), "%s", why.text);
     return false;

@@ -130,7 +130,7 @@ static inline char *read_file(const char *path, size_t *bytes)
 
 /* Parameters as they lie: each at a multiple of its size. */
 struct bench_params {
-    uint8_t bytes[256];
+    uint8_t bytes[1024];
     size_t offset[PARAMS], end;
     uint64_t array[PARAMS];
 };

@@ -123,9 +123,29 @@ def attend(q, k, v, out, keys, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr
     tl.store(out + rows[:, None] * D + wide[None, :], (total / share[:, None]).to(out.dtype.element_ty))
 
 
+@triton.jit
+def boxes(a, b, c, k_size, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, NARROW: tl.constexpr):
+    row = tl.program_id(0) * M
+    total = tl.zeros((M, N), dtype=tl.float32)
+    for k in range(0, k_size, K):
+        total = tl.dot(a.load([row, k]), b.load([0, k]).T, total)
+        if NARROW:
+            total = total.to(tl.bfloat16).to(tl.float32)
+    c.store([row, 0], total.to(c.dtype))
+
+
+@triton.jit
+def boxes_on(a, b, c, m_size, k_size, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    for row in tl.range(tl.program_id(0) * M, m_size, tl.num_programs(0) * M, flatten=True):
+        total = tl.zeros((M, N), dtype=tl.float32)
+        for k in range(0, k_size, K):
+            total = tl.dot(a.load([row, k]), b.load([0, k]).T, total)
+        c.store([row, 0], total.to(c.dtype))
+
+
 def write(path, function, types, constants, warps=4, capability=90):
     kinds = dict(types, **{name: "constexpr" for name in constants})
-    aligned = {(i,): [["tt.divisibility", 16]] for i in range(len(types))}
+    aligned = {(i,): [["tt.divisibility", 16]] for i, kind in enumerate(types.values()) if "desc" not in kind}
     source = ASTSource(function, kinds, constants, aligned)
     options = {"num_warps": warps, "num_stages": 2}
     text = triton.compile(source, target=GPUTarget("cuda", capability, 32), options=options).asm["ptx"]
@@ -164,6 +184,11 @@ def main(folder):
     arrays = {"q": "*bf16", "k": "*bf16", "v": "*bf16", "out": "*bf16", "keys": "i32"}
     for name, narrow in (("", False), ("_narrow", True)):
         write(f"{folder}/attend{name}.ptx", attend, arrays, {"M": 64, "N": 32, "D": 32, "NARROW": narrow})
+    maps = {"a": "tensordesc<fp16[64, 32]>", "b": "tensordesc<fp16[32, 32]>", "c": "tensordesc<fp16[64, 32]>"}
+    sizes = {"M": 64, "N": 32, "K": 32}
+    for name, narrow in (("", False), ("_narrow", True)):
+        write(f"{folder}/boxes{name}.ptx", boxes, dict(maps, k_size="i32"), dict(sizes, NARROW=narrow))
+    write(f"{folder}/boxes_on.ptx", boxes_on, dict(maps, m_size="i32", k_size="i32"), sizes)
 
 
 if __name__ == "__main__":

@@ -380,7 +380,7 @@ static void refusals_have_reasons(void **state)
 {
     static const struct {
         const char *path, *kernel, *reason;
-    } rows[] = {{"tests/lift/triton/described.ptx", "described", "bulk copies"},
+    } rows[] = {{"tests/lift/triton/described.ptx", "described", "tensor maps"},
                 {PTX("count"), "count", "atomics"}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -1,0 +1,199 @@
+/* test_lift_bulk.c - kernels of Triton 3.6 that copy boxes of tensors by their maps, held against
+ * their own PTX. */
+#include "lift_bench.h"
+#define PTX(name) "tests/unit/lift/ptx/" name ".ptx"
+
+enum { SHARED = 24 << 10, TILE_M = 64, TILE_N = 32, TILE_K = 32 };
+
+/* A product of matrices: c (m x n) of a (m x k) and b (n x k), f16. */
+struct shape {
+    unsigned grid, m, n, k;
+    bool moves; /* the kernel takes m, and goes on to other tiles */
+};
+
+/* A matrix, its map in the kernel's parameters and where they have it. */
+struct matrix {
+    uint64_t address;
+    size_t at;
+    struct lift_map map;
+};
+
+static uint64_t address_of_matrix(const struct shape *shape, unsigned i, struct matrix *out)
+{
+    const unsigned rows = i == 1 ? shape->n : shape->m, columns = i == 2 ? shape->n : shape->k;
+    const unsigned lines = i == 1 ? TILE_N : TILE_M;
+    out->address = new_area((uint64_t)rows * columns * 2);
+    out->map = (struct lift_map){.address = out->address,
+                                 .bytes = (uint64_t)rows * columns * 2,
+                                 .stride = {columns * 2},
+                                 .size = {columns, rows},
+                                 .box = {32, lines},
+                                 .rank = 2,
+                                 .element = 2,
+                                 .swizzle = 2};
+    return out->address;
+}
+
+static void fill_matrix(uint64_t address)
+{
+    const struct area *a = area_of(address);
+    uint32_t state = (uint32_t)address;
+    for (uint64_t i = 0; i < a->bytes / 2; i++) {
+        state = state * 1664525u + 1013904223u;
+        ((uint16_t *)(void *)a->host)[i] = (uint16_t)(0x2c00 + (state >> 16 & 0x0fff));
+    }
+}
+
+/* As the interpreter has a map. */
+static struct exec_tensor_map exec_map(const struct lift_map *map)
+{
+    return (struct exec_tensor_map){.kind = EXEC_TENSOR_MAP,
+                                    .address = map->address,
+                                    .last = 1,
+                                    .type = 6,
+                                    .swizzle = (uint8_t)map->swizzle,
+                                    .size = {map->size[0], map->size[1]},
+                                    .stride = {map->stride[0]},
+                                    .box = {(uint16_t)map->box[0], (uint16_t)map->box[1]},
+                                    .step = {1, 1}};
+}
+
+/* Triton passes a map, its sizes and its strides. */
+static void add_matrix(struct bench_params *p, struct matrix *matrix)
+{
+    const struct exec_tensor_map map = exec_map(&matrix->map);
+    p->end = matrix->at = (p->end + 63) / 64 * 64;
+    memcpy(p->bytes + p->end, &map, sizeof map);
+    p->end += sizeof(struct lift_map);
+    add_param(p, matrix->map.size[1], 4);
+    add_param(p, matrix->map.size[0], 4);
+    add_param(p, matrix->map.stride[0] / 2, 8);
+    add_param(p, 1, 8);
+}
+
+struct bulk_case {
+    const char *path, *kernel;
+    struct shape shape;
+    bench_fill_fn damage;
+};
+
+/* The launch, `damage` done to what it wrote, and its check. */
+static struct bench_result check_bulk(const struct bulk_case *c)
+{
+    const struct bench_launch launch = {
+        .kernel = c->kernel, .grid = c->shape.grid, .block = 128, .shared = SHARED};
+    struct bench_result out = {0};
+    struct bench_params params = {0};
+    struct matrix matrix[3];
+    uint64_t before[PARAMS] = {0};
+    size_t bytes;
+    char *text = read_file(c->path, &bytes);
+    struct lift *lift = lift_file(&launch, text, bytes, &out);
+    if (!lift)
+        fail_msg("%s", out.refused);
+    for (unsigned i = 0; i < 3; i++) {
+        fill_matrix(address_of_matrix(&c->shape, i, &matrix[i]));
+        params.array[5 * i] = matrix[i].address;
+        before[5 * i] = copy_area(matrix[i].address);
+        add_matrix(&params, &matrix[i]);
+    }
+    if (c->shape.moves)
+        add_param(&params, c->shape.m, 4);
+    add_param(&params, c->shape.k, 4);
+    add_param(&params, 0, 8);
+    add_param(&params, 0, 8);
+    run_ptx(text, bytes, c->kernel, &launch, SHARED, params.bytes);
+    if (c->damage)
+        c->damage(2, host_of(matrix[2].address), matrix[2].map.bytes);
+    for (unsigned i = 0; i < 3; i++)
+        memcpy(params.bytes + matrix[i].at, &matrix[i].map, sizeof matrix[i].map);
+    run_lifted(lift, &launch, &params, before, &out);
+    lift_free(lift);
+    free(text);
+    free_areas();
+    return out;
+}
+
+/* The last tile along k is missing: the product of what is left. */
+static void lose(unsigned param, void *array, uint64_t bytes)
+{
+    (void)param;
+    uint16_t *last = (uint16_t *)array + bytes / 2 - 1;
+    *last = (uint16_t)(*last - 8);
+}
+
+static const struct bulk_case right = {PTX("boxes"), "boxes", {3, 192, 32, 128, false}, NULL};
+
+static void a_right_product_is_quiet(void **state)
+{
+    (void)state;
+    const struct bench_result r = check_bulk(&right);
+    assert_int_equal(r.verdict.refused, 0);
+    assert_int_equal(r.verdict.checked, 192 * 32);
+    assert_int_equal(r.verdict.violations, 0);
+    assert_int_equal(r.verdict.wide, 0);
+}
+
+static void what_lies_outside_of_the_tensors_is_zero(void **state)
+{
+    (void)state;
+    const struct bulk_case c = {PTX("boxes"), "boxes", {3, 150, 24, 72, false}, NULL};
+    const struct bench_result r = check_bulk(&c);
+    assert_int_equal(r.verdict.refused, 0);
+    assert_int_equal(r.verdict.checked, 150 * 24);
+    assert_int_equal(r.verdict.violations, 0);
+}
+
+static void a_kernel_that_goes_on_is_quiet(void **state)
+{
+    (void)state;
+    const struct bulk_case c = {PTX("boxes_on"), "boxes_on", {2, 300, 32, 96, true}, NULL};
+    bench_apart = true;
+    const struct bench_result r = check_bulk(&c);
+    bench_apart = false;
+    assert_int_equal(r.verdict.refused, 0);
+    assert_int_equal(r.verdict.checked, 300 * 32);
+    assert_int_equal(r.verdict.violations, 0);
+}
+
+static void sums_in_bf16_are_found(void **state)
+{
+    (void)state;
+    const struct bulk_case c = {PTX("boxes_narrow"), "boxes", {1, 64, 32, 512, false}, NULL};
+    const struct bench_result r = check_bulk(&c);
+    assert_int_equal(r.verdict.refused, 0);
+    assert_true(r.verdict.violations > 0);
+}
+
+static void a_wrong_element_is_found(void **state)
+{
+    (void)state;
+    struct bulk_case c = right;
+    c.damage = lose;
+    const struct bench_result r = check_bulk(&c);
+    assert_int_equal(r.verdict.violations, 1);
+    assert_int_equal(r.verdict.first_index, 192 * 32 - 1);
+}
+
+static void a_box_outside_of_the_snapshot_is_refused(void **state)
+{
+    (void)state;
+    bench_cut = 64;
+    const struct bench_result r = check_bulk(&right);
+    bench_cut = 0;
+    assert_true(r.verdict.refused > 0);
+    assert_true(r.verdict.checked < 192 * 32);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_right_product_is_quiet),
+        cmocka_unit_test(what_lies_outside_of_the_tensors_is_zero),
+        cmocka_unit_test(a_kernel_that_goes_on_is_quiet),
+        cmocka_unit_test(sums_in_bf16_are_found),
+        cmocka_unit_test(a_wrong_element_is_found),
+        cmocka_unit_test(a_box_outside_of_the_snapshot_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
