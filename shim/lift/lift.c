@@ -361,7 +361,10 @@ const char *lift_formals(const struct lift *lift)
 
 bool lift_has_maps(const struct lift *lift)
 {
-    return lift->bulk;
+    bool any = false;
+    for (unsigned i = 0; i < lift->views; i++)
+        any |= lift->view[i].dims > 0;
+    return any;
 }
 
 bool lift_has_products(const struct lift *lift)

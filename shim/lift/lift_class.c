@@ -14,7 +14,7 @@ static const struct class_row {
     {"stmatrix", CLASS_STORE, LIFT_OK},
     {"movmatrix", 0, LIFT_MATRIX},
     {"mbarrier", CLASS_OTHER, LIFT_OK},
-    {"tensormap", 0, LIFT_MAP},
+    {"tensormap", CLASS_MAP, LIFT_OK},
     {"mapa", 0, LIFT_BULK},
     {"atom", 0, LIFT_ATOMIC},
     {"red", 0, LIFT_ATOMIC},
@@ -267,6 +267,10 @@ static enum lift_refusal classify_copy(const struct ptx_instruction *ins, uint8_
 
 static enum lift_refusal classify(const struct ptx_instruction *ins, uint8_t *class_)
 {
+    if (strcmp(ins->opcode, "fence") == 0 && ptx_has_modifier(ins, "tensormap::generic")) {
+        *class_ = CLASS_DROP; /* of a map, which the lifted kernel has elsewhere */
+        return LIFT_OK;
+    }
     for (unsigned i = 0; i < sizeof class_rows / sizeof *class_rows; i++) {
         if (strcmp(class_rows[i].opcode, ins->opcode) != 0)
             continue;
@@ -275,6 +279,8 @@ static enum lift_refusal classify(const struct ptx_instruction *ins, uint8_t *cl
             return classify_access(ins, class_);
         if (*class_ == CLASS_ASYNC)
             return classify_copy(ins, class_);
+        if (*class_ == CLASS_MAP)
+            return lift_classify_map(ins, class_);
         if (*class_ == CLASS_PRODUCT)
             return lift_classify_product(ins, class_);
         if (class_rows[i].refusal == LIFT_CALL)
@@ -344,7 +350,7 @@ static bool has_result(const struct ptx_instruction *ins)
 {
     static const char none[] =
         " st stmatrix bra ret exit call cp membar fence prefetch prefetchu nanosleep trap "
-        "griddepcontrol discard applypriority pmevent setmaxnreg ";
+        "tensormap griddepcontrol discard applypriority pmevent setmaxnreg ";
     bool barrier = strcmp(ins->opcode, "bar") == 0 || strcmp(ins->opcode, "barrier") == 0;
     if (barrier)
         return ptx_has_modifier(ins, "red");

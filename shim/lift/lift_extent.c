@@ -411,6 +411,18 @@ struct reach {
     int64_t bytes; /* the access lies at a multiple of its own size, and so does the array */
 };
 
+/* The last byte of the tensor that a map describes. */
+static sum reach_of_made(struct bound *b, const struct lift_made *made)
+{
+    sum all = add(b, most(b, made->address), number(b, -1));
+    all = add(b, all, multiply(b, most(b, made->size[0]), number(b, made->element)));
+    for (unsigned i = 1; i < made->rank; i++)
+        all = add(b, all,
+                  multiply(b, add(b, most(b, made->size[i]), number(b, -1)),
+                           most(b, made->stride[i - 1])));
+    return all;
+}
+
 static struct reach find_reach(struct lift *lift, unsigned at, bool whole)
 {
     const struct ptx_instruction *ins = &lift->kernel->instructions[at];
@@ -420,6 +432,8 @@ static struct reach find_reach(struct lift *lift, unsigned at, bool whole)
     struct bound b = {.lift = lift, .limit = limit, .whole = whole};
     b.limits = lift_limits(lift, at, limit);
     lift->most_steps = lift->steps + STEPS < ALL_STEPS ? lift->steps + STEPS : ALL_STEPS;
+    if (lift->step[at].made >= 0)
+        return (struct reach){reach_of_made(&b, &lift->made[lift->step[at].made]), 1};
     if (lift_is_bulk(lift->step[at].class_))
         return (struct reach){most(&b, lift_map_line(ins)), 1};
     int64_t bytes = (int64_t)(ptx_type_bits(ins->types[0]) / 8 * ins->vector);

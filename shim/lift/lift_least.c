@@ -144,6 +144,8 @@ const char *lift_first(struct lift *lift, unsigned array)
         if (lift->step[i].array != (int)array)
             continue;
         const bool bulk = lift_is_bulk(lift->step[i].class_);
+        if (lift->step[i].made >= 0)
+            return "0";
         const struct ptx_operand *memory =
             &ins->operands[lift->step[i].class_ == CLASS_STORE ? 0 : 1];
         const char *one = least_operand(&l, bulk ? lift_map_line(ins) : &memory->items[0]);

@@ -20,6 +20,7 @@ enum lift_class {
     CLASS_ASYNC,     /* cp.async of global to shared memory */
     CLASS_BULK_LOAD, /* of a box of a tensor, to shared memory */
     CLASS_BULK_STORE,
+    CLASS_MAP, /* the copy of a tensor map that the kernel has made */
     CLASS_SHUFFLE,
     CLASS_PRODUCT, /* mma, wgmma */
     CLASS_BRANCH,
@@ -47,6 +48,7 @@ struct lift_register {
 struct lift_step {
     uint8_t class_; /* enum lift_class */
     int8_t array;   /* of a global access: index of the array */
+    int8_t made;    /* of a bulk copy: index of the map that the kernel made, or -1 */
     bool strict;    /* of a narrow rounding: its own error is not allowed for */
     bool leaves;    /* of a branch back that memory decides: refused accesses end the loop */
     bool target;    /* of a branch */
@@ -58,6 +60,16 @@ enum { LIFT_PARTS = 16 };
 struct lift_part {
     const struct ptx_variable *variable;
     size_t offset;
+};
+
+/* A tensor map that the kernel makes, see lift_made.c. Operands are those of the instructions that
+ * write its fields. */
+enum { LIFT_MADE = 8, LIFT_MADE_DIMS = 5 };
+struct lift_made {
+    unsigned at; /* the instruction that copies it */
+    const struct ptx_operand *address, *size[LIFT_MADE_DIMS], *stride[LIFT_MADE_DIMS - 1];
+    unsigned box[LIFT_MADE_DIMS];
+    unsigned rank, element, swizzle;
 };
 
 struct lift {
@@ -76,7 +88,9 @@ struct lift {
     unsigned cell; /* bytes of shared memory that have one shadow; 0: none has */
     bool products; /* it has CLASS_PRODUCT */
     bool bulk;     /* it has CLASS_BULK_LOAD or CLASS_BULK_STORE */
-    bool bare;     /* what arithmetic is behind is stored to shared memory without a shadow */
+    struct lift_made made[LIFT_MADE];
+    unsigned mades;
+    bool bare; /* what arithmetic is behind is stored to shared memory without a shadow */
     const char *signature, *formals;
     struct lift_windows windows;
     unsigned steps, most_steps; /* of lift_extent.c: bounds of operands that were read */
@@ -129,10 +143,15 @@ const struct ptx_operand *lift_product_sum(const struct ptx_instruction *ins);
 
 /* Bulk copies, see lift_bulk.c: the class of one, and the operand that has map and corner. */
 enum lift_refusal lift_classify_bulk(const struct ptx_instruction *ins, uint8_t *class_);
+/* tensormap. */
+enum lift_refusal lift_classify_map(const struct ptx_instruction *ins, uint8_t *class_);
 bool lift_is_bulk(enum lift_class class_);
 const struct ptx_operand *lift_bulk_box(const struct ptx_instruction *ins);
 /* The parameter that is a bulk copy's map, and the dims of its tensor; -1: it is none. */
 int lift_map_param(const struct lift *lift, const struct ptx_instruction *ins, unsigned *dims);
+/* Maps that the kernel makes: the table, and the place in it of a bulk copy's map; -1: none. */
+enum lift_refusal lift_find_made(struct lift *lift, struct error *err);
+int lift_made_of(const struct lift *lift, const struct ptx_instruction *ins);
 /* Of a view whose parameter is a map, see lift_map.c: its lines, along the outermost dim, and the
  * operand that has a box's first one. */
 bool lift_map_has_lines(const struct lift *lift, unsigned array);
@@ -258,6 +277,7 @@ void lift_write_store(struct lift_writer *w);
 void lift_write_async(struct lift_writer *w);
 void lift_write_product(struct lift_writer *w);
 void lift_write_bulk(struct lift_writer *w);
+void lift_write_made(struct lift_writer *w);
 
 /* Loads lane `lane` of `operand`, which is of `kind`, into "%cv<n>" and "%ce<n>". */
 void lift_put_source(struct lift_writer *w, const struct ptx_operand *operand, enum lift_kind kind,

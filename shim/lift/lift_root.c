@@ -104,12 +104,17 @@ static void find_roots(struct lift *lift)
 
 /* ---- arrays ---- */
 
+/* The only parameter that an address comes from; -1: none, or several. */
+static int param_of(const struct lift *lift, const struct ptx_operand *at)
+{
+    uint64_t roots = at->kind == PTX_REGISTER ? lift->reg[at->reg].roots : 0;
+    return roots && !(roots & (roots - 1)) ? __builtin_ctzll(roots) : -1;
+}
+
 /* The parameter that the address of an access comes from; -1: none, or several. */
 static int root_of(const struct lift *lift, const struct ptx_operand *memory)
 {
-    const struct ptx_operand *at = memory->count ? &memory->items[0] : NULL;
-    uint64_t roots = at && at->kind == PTX_REGISTER ? lift->reg[at->reg].roots : 0;
-    return roots && !(roots & (roots - 1)) ? __builtin_ctzll(roots) : -1;
+    return memory->count ? param_of(lift, &memory->items[0]) : -1;
 }
 
 /* Whether a table of the module's own is read, which the lifted module has as well. */
@@ -186,23 +191,41 @@ static void note_view(struct lift *lift, unsigned at, int view, bool writes)
     lift->read |= writes ? 0 : bit;
 }
 
-/* A bulk copy's array is a tensor, whose map is a parameter. */
+/* The parameter behind a bulk copy: a map, or the address in a map that the kernel makes. */
+static int bulk_param(const struct lift *lift, unsigned at, unsigned *dims)
+{
+    const struct ptx_instruction *ins = &lift->kernel->instructions[at];
+    int param = lift_map_param(lift, ins, dims), number = lift->step[at].made;
+    if (number < 0)
+        return param;
+    const struct lift_made *made = &lift->made[number];
+    param = made->rank == *dims ? param_of(lift, made->address) : -1;
+    *dims = 0;
+    return param;
+}
+
+/* A bulk copy's array is a tensor. */
 static enum lift_refusal note_bulk(struct lift *lift, unsigned at, struct error *err)
 {
     const struct ptx_instruction *ins = &lift->kernel->instructions[at];
     bool store = lift->step[at].class_ == CLASS_BULK_STORE;
-    unsigned dims;
-    int param = lift_map_param(lift, ins, &dims);
+    unsigned dims, views = lift->views;
+    lift->step[at].made = (int8_t)lift_made_of(lift, ins);
+    int param = bulk_param(lift, at, &dims);
     int view = param < 0 ? -1 : find_param_view(lift, (unsigned)param);
-    if (param < 0 || (view >= 0 && lift->view[view].dims && lift->view[view].dims != dims))
+    if (param < 0 || (view >= 0 && view < (int)views && lift->view[view].dims != dims))
         return lift_refuse(lift, ins, LIFT_MAP, err);
     if (view < 0)
         return lift_refuse(lift, ins, LIFT_ARRAYS, err);
     lift->view[view].dims = dims;
     note_view(lift, at, view, store);
     enum lift_kind kind = store ? lift_lane_kind(lift_kind_stored(lift, at)) : KIND_NONE;
+    enum dtype dtype = dtype_of_kind[kind];
+    if (kind && lift->step[at].made >= 0 &&
+        lift->made[lift->step[at].made].element != value_bytes(dtype))
+        return lift_refuse(lift, ins, LIFT_MAP, err);
     if (kind)
-        note_dtype(&lift->view[view], dtype_of_kind[kind]);
+        note_dtype(&lift->view[view], dtype);
     return LIFT_OK;
 }
 
@@ -286,7 +309,8 @@ static enum lift_refusal refuse_reading_back(struct lift *lift, struct error *er
         lift_reach(lift, seen);
         for (unsigned k = 0; k < count; k++) {
             if (seen[k] && lift->step[k].array == array && !stores(lift, k) &&
-                (lift->view[array].dims || !lift_moves_on(lift, i, k)))
+                (lift_is_bulk(lift->step[i].class_) || lift_is_bulk(lift->step[k].class_) ||
+                 !lift_moves_on(lift, i, k)))
                 return lift_refuse(lift, &lift->kernel->instructions[k], LIFT_READS_BACK, err);
         }
     }
@@ -319,7 +343,8 @@ enum lift_refusal lift_find_arrays(struct lift *lift, struct error *err)
     find_defs(lift);
     find_roots(lift);
     for (unsigned i = 0; i < lift->kernel->instruction_count; i++)
-        lift->step[i].array = -1;
+        lift->step[i].array = lift->step[i].made = -1;
+    refusal = lift_find_made(lift, err);
     for (unsigned i = 0; !refusal && i < lift->kernel->instruction_count; i++)
         refusal = note_access(lift, i, err);
     for (unsigned i = 0; i < lift->views; i++) {

@@ -361,6 +361,9 @@ static void write_step(struct lift_writer *w)
     case CLASS_BULK_STORE:
         lift_write_bulk(w);
         break;
+    case CLASS_MAP:
+        lift_write_made(w);
+        break;
     case CLASS_BRANCH:
         write_branch(w);
         break;
@@ -495,6 +498,11 @@ static void put_start(struct textbuf *out, const struct lift *lift)
                        "\t.local .align 8 .b8 cuvet_bulk[%zu];\n\t.reg .b64 %%cbulk;\n"
                        "\tmov.u64 %%ca0, cuvet_bulk;\n\tcvta.local.u64 %%cbulk, %%ca0;\n",
                        sizeof(struct lift_bulk));
+    if (lift->mades)
+        textbuf_printf(out,
+                       "\t.local .align 8 .b8 cuvet_map[%zu];\n\t.reg .b64 %%cmap;\n"
+                       "\tmov.u64 %%ca0, cuvet_map;\n\tcvta.local.u64 %%cmap, %%ca0;\n",
+                       lift->mades * sizeof(struct lift_map));
     if (lift->cell)
         put_cells(out, lift);
 }

@@ -89,8 +89,10 @@ int lift_map_param(const struct lift *lift, const struct ptx_instruction *ins, u
     for (unsigned deep = 0; o->kind == PTX_REGISTER && deep < 8; deep++) {
         int def = lift->reg[o->reg].def;
         const struct ptx_instruction *from = def < 0 ? NULL : &lift->kernel->instructions[def];
-        if (!from || from->guarded ||
-            (strcmp(from->opcode, "mov") != 0 && strcmp(from->opcode, "cvta") != 0))
+        bool copies =
+            from && (strcmp(from->opcode, "mov") == 0 || strcmp(from->opcode, "cvta") == 0 ||
+                     (strcmp(from->opcode, "cvt") == 0 && from->types[0] == PTX_U64));
+        if (!copies || from->guarded)
             return -1;
         o = &from->operands[1];
     }
@@ -170,8 +172,14 @@ static void put_bulk(struct lift_writer *w)
     const struct ptx_operand *box = lift_bulk_box(w->ins), *corner = &box->items[1];
     bool cells = w->lift->cell && !w->step->fresh;
     char name[24];
-    snprintf(name, sizeof name, "%%r%u", box->items[0].reg);
-    put_long(w, BULK(map), name);
+    if (w->step->made < 0) {
+        snprintf(name, sizeof name, "%%r%u", box->items[0].reg);
+        put_long(w, BULK(map), name);
+    } else {
+        lift_put_plain(w, "add.s64 %%ca0, %%cmap, %zu;",
+                       (size_t)w->step->made * sizeof(struct lift_map));
+        lift_put_plain(w, "st.local.b64 [cuvet_bulk+%zu], %%ca0;", BULK(map));
+    }
     lift_put_plain(w, "add.s64 %%ca0, %%ccall, %zu;",
                    offsetof(struct lift_call, array) +
                        (size_t)w->step->array * sizeof(struct lift_array));

@@ -1,8 +1,8 @@
 /*
  * program.c - runs a product of matrices that Triton made, which copies tiles by tensor maps, and
- * that no entry names: `program FATBIN PTX KERNEL [graph | moved | on]`, as the node of a CUDA
- * graph, with maps whose address was replaced, or where each block has several tiles. It is
- * launched many times, since its own PTX takes a while to become its reference.
+ * that no entry names: `program FATBIN PTX KERNEL [graph | moved | on | made]`, as the node of a
+ * CUDA graph, with maps whose address was replaced, where each block has several tiles, or makes
+ * the maps. It is launched many times, since its own PTX takes a while to become its reference.
  */
 #include "common/program.h"
 
@@ -18,6 +18,8 @@ static void *params[MOST];
 static unsigned count;
 static CUdeviceptr matrix[3], scratch;
 static CUtensorMap map[3];
+static bool made;
+static unsigned width;
 
 static void add(const void *value, size_t bytes)
 {
@@ -64,6 +66,10 @@ static void add_matrix(unsigned i, unsigned rows, unsigned columns, unsigned til
     encode(&map[i], matrix[i] + (moved ? 16 : 0), rows, columns, tile);
     if (moved)
         CHECK(cuTensorMapReplaceAddress(&map[i], (void *)matrix[i]));
+    if (made) {
+        params[count++] = &matrix[i];
+        return;
+    }
     params[count++] = &map[i];
     add_word((int)rows);
     add_word((int)columns);
@@ -73,14 +79,17 @@ static void add_matrix(unsigned i, unsigned rows, unsigned columns, unsigned til
 
 static void make_params(void)
 {
+    made = !strcmp(word(2), "made");
+    width = made ? TILE_N : N;
     add_matrix(0, M, K, TILE_M);
-    add_matrix(1, N, K, TILE_N);
-    add_matrix(2, M, N, TILE_M);
+    add_matrix(1, width, K, TILE_N);
+    add_matrix(2, M, width, TILE_M);
     fill_half(matrix[0], (size_t)M * K);
-    fill_half(matrix[1], (size_t)N * K);
-    if (!strcmp(word(2), "on"))
+    fill_half(matrix[1], (size_t)width * K);
+    if (made || !strcmp(word(2), "on"))
         add_word(M);
     add_word(K);
+    CHECK(cuMemAlloc(&scratch, (size_t)BLOCKS * 3 * sizeof(CUtensorMap)));
     params[count++] = &scratch;
     params[count++] = &scratch;
 }
@@ -123,7 +132,7 @@ int main(int argc, char **argv)
         CHECK(cuCtxSynchronize());
         usleep(pause_us);
     }
-    print_sum(word(1), matrix[2], (size_t)M * N * 2);
+    print_sum(word(1), matrix[2], (size_t)M * width * 2);
     CHECK(cuModuleUnload(own));
     finish();
     return 0;

@@ -380,8 +380,7 @@ static void refusals_have_reasons(void **state)
 {
     static const struct {
         const char *path, *kernel, *reason;
-    } rows[] = {{"tests/lift/triton/described.ptx", "described", "tensor maps"},
-                {PTX("count"), "count", "atomics"}};
+    } rows[] = {{PTX("count"), "count", "atomics"}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct bench_launch launch = {.kernel = rows[i].kernel};

@@ -8,7 +8,8 @@ enum { SHARED = 24 << 10, TILE_M = 64, TILE_N = 32, TILE_K = 32 };
 /* A product of matrices: c (m x n) of a (m x k) and b (n x k), f16. */
 struct shape {
     unsigned grid, m, n, k;
-    bool moves; /* the kernel takes m, and goes on to other tiles */
+    bool takes_m; /* the kernel does */
+    bool made;    /* and makes the maps itself */
 };
 
 /* A matrix, its map in the kernel's parameters and where they have it. */
@@ -71,6 +72,22 @@ static void add_matrix(struct bench_params *p, struct matrix *matrix)
     add_param(p, 1, 8);
 }
 
+/* Of maps that the kernel makes the addresses, and memory for them. */
+static void add_matrices(struct bench_params *p, const struct shape *shape, struct matrix *matrix)
+{
+    for (unsigned i = 0; i < 3; i++) {
+        if (shape->made)
+            add_param(p, matrix[i].address, 8);
+        else
+            add_matrix(p, &matrix[i]);
+    }
+    if (shape->takes_m)
+        add_param(p, shape->m, 4);
+    add_param(p, shape->k, 4);
+    add_param(p, shape->made ? new_area(shape->grid * 3 * sizeof(struct lift_map)) : 0, 8);
+    add_param(p, 0, 8);
+}
+
 struct bulk_case {
     const char *path, *kernel;
     struct shape shape;
@@ -93,19 +110,15 @@ static struct bench_result check_bulk(const struct bulk_case *c)
         fail_msg("%s", out.refused);
     for (unsigned i = 0; i < 3; i++) {
         fill_matrix(address_of_matrix(&c->shape, i, &matrix[i]));
-        params.array[5 * i] = matrix[i].address;
-        before[5 * i] = copy_area(matrix[i].address);
-        add_matrix(&params, &matrix[i]);
+        const unsigned param = c->shape.made ? i : 5 * i;
+        params.array[param] = matrix[i].address;
+        before[param] = copy_area(matrix[i].address);
     }
-    if (c->shape.moves)
-        add_param(&params, c->shape.m, 4);
-    add_param(&params, c->shape.k, 4);
-    add_param(&params, 0, 8);
-    add_param(&params, 0, 8);
+    add_matrices(&params, &c->shape, matrix);
     run_ptx(text, bytes, c->kernel, &launch, SHARED, params.bytes);
     if (c->damage)
         c->damage(2, host_of(matrix[2].address), matrix[2].map.bytes);
-    for (unsigned i = 0; i < 3; i++)
+    for (unsigned i = 0; i < 3 && !c->shape.made; i++)
         memcpy(params.bytes + matrix[i].at, &matrix[i].map, sizeof matrix[i].map);
     run_lifted(lift, &launch, &params, before, &out);
     lift_free(lift);
@@ -122,7 +135,8 @@ static void lose(unsigned param, void *array, uint64_t bytes)
     *last = (uint16_t)(*last - 8);
 }
 
-static const struct bulk_case right = {PTX("boxes"), "boxes", {3, 192, 32, 128, false}, NULL};
+static const struct bulk_case right = {
+    PTX("boxes"), "boxes", {3, 192, 32, 128, false, false}, NULL};
 
 static void a_right_product_is_quiet(void **state)
 {
@@ -137,7 +151,7 @@ static void a_right_product_is_quiet(void **state)
 static void what_lies_outside_of_the_tensors_is_zero(void **state)
 {
     (void)state;
-    const struct bulk_case c = {PTX("boxes"), "boxes", {3, 150, 24, 72, false}, NULL};
+    const struct bulk_case c = {PTX("boxes"), "boxes", {3, 150, 24, 72, false, false}, NULL};
     const struct bench_result r = check_bulk(&c);
     assert_int_equal(r.verdict.refused, 0);
     assert_int_equal(r.verdict.checked, 150 * 24);
@@ -147,7 +161,7 @@ static void what_lies_outside_of_the_tensors_is_zero(void **state)
 static void a_kernel_that_goes_on_is_quiet(void **state)
 {
     (void)state;
-    const struct bulk_case c = {PTX("boxes_on"), "boxes_on", {2, 300, 32, 96, true}, NULL};
+    const struct bulk_case c = {PTX("boxes_on"), "boxes_on", {2, 300, 32, 96, true, false}, NULL};
     bench_apart = true;
     const struct bench_result r = check_bulk(&c);
     bench_apart = false;
@@ -156,10 +170,25 @@ static void a_kernel_that_goes_on_is_quiet(void **state)
     assert_int_equal(r.verdict.violations, 0);
 }
 
+static void maps_that_the_kernel_makes_are_followed(void **state)
+{
+    (void)state;
+    struct bulk_case c = {PTX("boxes_made"), "boxes_made", {3, 150, 32, 72, true, true}, NULL};
+    struct bench_result r = check_bulk(&c);
+    assert_int_equal(r.verdict.refused, 0);
+    assert_int_equal(r.verdict.checked, 150 * 32);
+    assert_int_equal(r.verdict.violations, 0);
+    c.path = PTX("boxes_made_narrow");
+    c.shape.k = 512;
+    r = check_bulk(&c);
+    assert_int_equal(r.verdict.refused, 0);
+    assert_true(r.verdict.violations > 0);
+}
+
 static void sums_in_bf16_are_found(void **state)
 {
     (void)state;
-    const struct bulk_case c = {PTX("boxes_narrow"), "boxes", {1, 64, 32, 512, false}, NULL};
+    const struct bulk_case c = {PTX("boxes_narrow"), "boxes", {1, 64, 32, 512, false, false}, NULL};
     const struct bench_result r = check_bulk(&c);
     assert_int_equal(r.verdict.refused, 0);
     assert_true(r.verdict.violations > 0);
@@ -191,6 +220,7 @@ int main(void)
         cmocka_unit_test(a_right_product_is_quiet),
         cmocka_unit_test(what_lies_outside_of_the_tensors_is_zero),
         cmocka_unit_test(a_kernel_that_goes_on_is_quiet),
+        cmocka_unit_test(maps_that_the_kernel_makes_are_followed),
         cmocka_unit_test(sums_in_bf16_are_found),
         cmocka_unit_test(a_wrong_element_is_found),
         cmocka_unit_test(a_box_outside_of_the_snapshot_is_refused),

@@ -1,0 +1,279 @@
+/*
+ * lift_made.c - tensor maps that a kernel makes itself, as Triton's kernels do with descriptors
+ * that are made on the device: in shared memory, field by field, then copied to memory of the
+ * launch's.
+ *
+ * Only maps that are made at the kernel's start, before it branches, of values that all threads of
+ * a block have alike. So each thread of the lifted kernel keeps what they describe itself, in local
+ * memory, where the kernel copies the map.
+ */
+#include <stddef.h>
+#include <string.h>
+#include "lift/lift_abi.h"
+#include "lift/lift_parts.h"
+
+#define MAP(field) offsetof(struct lift_map, field)
+
+/* Fields are read where the map is copied. */
+enum lift_refusal lift_classify_map(const struct ptx_instruction *ins, uint8_t *class_)
+{
+    *class_ = ptx_has_modifier(ins, "replace") ? CLASS_DROP : CLASS_MAP;
+    return ptx_has_modifier(ins, "cp_fenceproxy") ||
+                   (ins->space == PTX_SHARED && ptx_has_modifier(ins, "tile"))
+               ? LIFT_OK
+               : LIFT_MAP;
+}
+
+/* ---- values ---- */
+
+/* The last instruction before another that writes a register; NULL: none does always. What is in
+ * between runs one after the other. */
+static const struct ptx_instruction *writer_before(const struct lift *lift, unsigned reg,
+                                                   const struct ptx_instruction *end)
+{
+    const struct ptx_instruction *first = lift->kernel->instructions;
+    for (const struct ptx_instruction *ins = end; ins-- > first;) {
+        if (lift_writes(ins, reg))
+            return ins->guarded ? NULL : ins;
+    }
+    return NULL;
+}
+
+/* Whether an operand is a constant there, through copies. */
+static bool constant_at(const struct lift *lift, const struct ptx_instruction *at,
+                        const struct ptx_operand *o, uint64_t *out)
+{
+    while (o->kind == PTX_REGISTER) {
+        at = writer_before(lift, o->reg, at);
+        if (!at || strcmp(at->opcode, "mov") != 0)
+            return false;
+        o = &at->operands[1];
+    }
+    *out = o->bits;
+    return o->kind == PTX_IMMEDIATE;
+}
+
+struct uniform {
+    const struct lift *lift;
+    unsigned steps;
+    bool fine;
+};
+
+static void require_uniform(struct uniform *u, const struct ptx_instruction *at,
+                            const struct ptx_operand *o);
+
+static void require_uniform_register(struct uniform *u, const struct ptx_instruction *at,
+                                     unsigned reg)
+{
+    enum { STEPS = 400 };
+    static const char *const lanes[] = {"shfl", "vote", "elect", "match", "activemask", "redux"};
+    const struct ptx_instruction *from = writer_before(u->lift, reg, at);
+    bool load = from && strcmp(from->opcode, "ld") == 0;
+    u->fine = u->fine && from && ++u->steps < STEPS &&
+              (load ? from->space == PTX_PARAM : lift_whole_numbers(from));
+    for (unsigned i = 0; u->fine && i < sizeof lanes / sizeof *lanes; i++)
+        u->fine = strcmp(from->opcode, lanes[i]) != 0;
+    for (unsigned i = 1; u->fine && i < from->operand_count; i++)
+        require_uniform(u, from, &from->operands[i]);
+}
+
+static bool is_uniform_special(const char *name)
+{
+    static const char *const same[] = {"%ctaid", "%nctaid", "%ntid"};
+    for (unsigned i = 0; i < sizeof same / sizeof *same; i++) {
+        if (strncmp(name, same[i], strlen(same[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void require_uniform(struct uniform *u, const struct ptx_instruction *at,
+                            const struct ptx_operand *o)
+{
+    if (o->kind == PTX_REGISTER)
+        require_uniform_register(u, at, o->reg);
+    else if (o->kind == PTX_SPECIAL)
+        u->fine = u->fine && is_uniform_special(o->name);
+    else if (o->kind == PTX_MEMORY) /* a parameter's */
+        u->fine = u->fine && o->count == 1 && o->items[0].kind == PTX_ADDRESS_OF;
+    else
+        u->fine = u->fine && o->kind == PTX_IMMEDIATE;
+}
+
+/* Whether all threads of a block have the operand alike there, and until another instruction. */
+static bool is_uniform(const struct lift *lift, const struct ptx_instruction *at,
+                       const struct ptx_operand *o, const struct ptx_instruction *until)
+{
+    struct uniform u = {lift, 0, true};
+    require_uniform(&u, at, o);
+    return u.fine && (o->kind != PTX_REGISTER ||
+                      writer_before(lift, o->reg, at) == writer_before(lift, o->reg, until));
+}
+
+/* ---- reading ---- */
+
+/* Where a field's value goes; NULL: it is none of those that are kept as operands. */
+static const struct ptx_operand **value_of(struct lift_made *made, const char *field, uint64_t dim)
+{
+    if (strcmp(field, "global_address") == 0)
+        return &made->address;
+    if (strcmp(field, "global_dim") == 0 && dim < LIFT_MAP_DIMS)
+        return &made->size[dim];
+    return strcmp(field, "global_stride") == 0 && dim + 1 < LIFT_MAP_DIMS ? &made->stride[dim]
+                                                                          : NULL;
+}
+
+static unsigned element_of(uint64_t type)
+{
+    static const uint8_t bytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 0, 8, 2};
+    return type < sizeof bytes ? bytes[type] : 0;
+}
+
+/* A field that the kernel's text has as a number; false: it has another, or there is no rule. */
+static bool read_map_number(struct lift_made *made, const char *field, uint64_t dim, uint64_t value)
+{
+    if (strcmp(field, "rank") == 0)
+        made->rank = (unsigned)value + 1;
+    else if (strcmp(field, "box_dim") == 0 && dim < LIFT_MAP_DIMS)
+        made->box[dim] = (unsigned)value;
+    else if (strcmp(field, "elemtype") == 0)
+        made->element = element_of(value);
+    else if (strcmp(field, "swizzle_mode") == 0)
+        made->swizzle = (unsigned)value;
+    else
+        return strcmp(field, "element_stride") == 0 ? value == 1
+                                                    : value == 0; /* interleave_layout, fill_mode */
+    return true;
+}
+
+/* tensormap.replace.tile.FIELD [map], value, or [map], dim, value. */
+static bool read_field(const struct lift *lift, const struct ptx_instruction *ins,
+                       struct lift_made *made)
+{
+    unsigned last = ins->operand_count - 1;
+    const char *field = ins->modifier_count > 2 ? ins->modifiers[2] : "";
+    const struct ptx_operand *value = &ins->operands[last];
+    uint64_t dim = last == 2 ? ins->operands[1].bits : 0, number;
+    if (last < 1 || last > 2 || (last == 2 && ins->operands[1].kind != PTX_IMMEDIATE))
+        return false;
+    const struct ptx_operand **at = value_of(made, field, dim);
+    if (at) {
+        *at = value;
+        return is_uniform(lift, ins, value, &lift->kernel->instructions[made->at]);
+    }
+    return constant_at(lift, ins, value, &number) && number < UINT32_MAX &&
+           read_map_number(made, field, dim, number);
+}
+
+static bool is_whole(const struct lift_made *made)
+{
+    const unsigned row = made->box[0] * made->element;
+    bool whole = made->address && made->rank && made->rank <= LIFT_MAP_DIMS && made->element &&
+                 row && row % 16 == 0 && made->swizzle <= 3 &&
+                 (!made->swizzle || row == 16u << made->swizzle);
+    for (unsigned i = 0; whole && i < made->rank; i++)
+        whole = made->size[i] && made->box[i] && (!i || made->stride[i - 1]);
+    return whole;
+}
+
+static bool is_replacing(const struct ptx_instruction *ins)
+{
+    return strcmp(ins->opcode, "tensormap") == 0 && ptx_has_modifier(ins, "replace");
+}
+
+/* The map that an instruction copies is what has been written since the one before it. */
+static bool read_made(const struct lift *lift, unsigned at, struct lift_made *made)
+{
+    const struct ptx_instruction *all = lift->kernel->instructions, *ins = &all[at];
+    unsigned first = at;
+    while (first > 0 && lift->step[first - 1].class_ != CLASS_MAP)
+        first--;
+    *made = (struct lift_made){.at = at};
+    for (unsigned i = first; i < at; i++) {
+        if (is_replacing(&all[i]) && !read_field(lift, &all[i], made))
+            return false;
+    }
+    const struct ptx_operand *to = ins->operand_count ? &ins->operands[0] : NULL;
+    return to && to->kind == PTX_MEMORY && to->count == 1 && !to->offset &&
+           to->items[0].kind == PTX_REGISTER && is_whole(made);
+}
+
+/* Whether all threads come there, once. */
+static bool is_at_start(const struct lift *lift, unsigned at)
+{
+    for (unsigned i = 0; i <= at; i++) {
+        enum lift_class class_ = lift->step[i].class_;
+        if (lift->step[i].target || class_ == CLASS_BRANCH || class_ == CLASS_END ||
+            class_ == CLASS_FAIL)
+            return false;
+    }
+    return true;
+}
+
+enum lift_refusal lift_find_made(struct lift *lift, struct error *err)
+{
+    for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
+        if (lift->step[i].class_ != CLASS_MAP)
+            continue;
+        if (lift->mades == LIFT_MADE || !is_at_start(lift, i) ||
+            !read_made(lift, i, &lift->made[lift->mades]))
+            return lift_refuse(lift, &lift->kernel->instructions[i], LIFT_MAP, err);
+        lift->mades++;
+    }
+    return LIFT_OK;
+}
+
+int lift_made_of(const struct lift *lift, const struct ptx_instruction *ins)
+{
+    const struct ptx_operand *o = &lift_bulk_box(ins)->items[0];
+    for (unsigned deep = 0; o->kind == PTX_REGISTER && deep < 8; deep++) {
+        for (unsigned i = 0; i < lift->mades; i++) {
+            if (lift->kernel->instructions[lift->made[i].at].operands[0].items[0].reg == o->reg)
+                return (int)i;
+        }
+        int def = lift->reg[o->reg].def;
+        const struct ptx_instruction *from = def < 0 ? NULL : &lift->kernel->instructions[def];
+        if (!from || from->guarded ||
+            (strcmp(from->opcode, "mov") != 0 && strcmp(from->opcode, "cvta") != 0))
+            return -1;
+        o = &from->operands[1];
+    }
+    return -1;
+}
+
+/* ---- writing ---- */
+
+static void put_made_operand(struct lift_writer *w, size_t at, const struct ptx_operand *o,
+                             unsigned bits)
+{
+    textbuf_printf(w->out, "\tmov.b%u %%c%c0, ", bits, bits == 64 ? 'a' : 'i');
+    lift_put_operand(w->out, w->lift, o);
+    textbuf_printf(w->out, ";\n");
+    lift_put_plain(w, "st.local.b%u [cuvet_map+%zu], %%c%c0;", bits, at, bits == 64 ? 'a' : 'i');
+}
+
+static void put_made_number(struct lift_writer *w, size_t at, unsigned value)
+{
+    lift_put_plain(w, "mov.b32 %%ci0, %u;", value);
+    lift_put_plain(w, "st.local.b32 [cuvet_map+%zu], %%ci0;", at);
+}
+
+void lift_write_made(struct lift_writer *w)
+{
+    unsigned number = 0;
+    while (&w->lift->kernel->instructions[w->lift->made[number].at] != w->ins)
+        number++;
+    const struct lift_made *made = &w->lift->made[number];
+    const size_t at = number * sizeof(struct lift_map);
+    put_made_operand(w, at + MAP(address), made->address, 64);
+    for (unsigned i = 0; i < made->rank; i++) {
+        put_made_operand(w, at + MAP(size) + i * sizeof(uint32_t), made->size[i], 32);
+        put_made_number(w, at + MAP(box) + i * sizeof(uint32_t), made->box[i]);
+        if (i)
+            put_made_operand(w, at + MAP(stride) + (i - 1) * sizeof(uint64_t), made->stride[i - 1],
+                             64);
+    }
+    put_made_number(w, at + MAP(rank), made->rank);
+    put_made_number(w, at + MAP(element), made->element);
+    put_made_number(w, at + MAP(swizzle), made->swizzle);
+}

@@ -1,0 +1,119 @@
+/* test_lift_maps.c - bulk copies and tensor maps in kernels written by hand: which are refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+#include "lift/lift.h"
+
+#define HEAD                                                                                       \
+    ".version 8.3\n.target sm_90a\n.address_size 64\n"                                             \
+    ".visible .entry k(.param .align 64 .b8 m[128], .param .u64 a, .param .u64 b, .param .u32 n,"  \
+    " .param .u64 t)\n{\n.shared .align 128 .b8 s[4096];\n.shared .align 8 .b8 w[8];\n"            \
+    ".reg .b32 %r<9>; .reg .f32 %f<9>; .reg .b64 %d<9>; .reg .b16 %h<3>; .reg .pred %p<4>;\n"      \
+    "mov.b64 %d1, m; cvta.param.u64 %d2, %d1; ld.param.u64 %d3, [a]; ld.param.u32 %r1, [n];\n"     \
+    "ld.param.u64 %d4, [t]; mov.u32 %r2, %tid.x; mov.b32 %r3, s; mov.b32 %r5, w;\n"                \
+    "mov.b32 %r6, 0; cvt.u64.u32 %d5, %r3; mul.wide.u32 %d6, %r2, 4; add.s64 %d7, %d3, %d6;\n"
+#define TAIL "ret;\n}\n"
+#define BITS "st.shared.u32 [%r3], %r2;\n"
+#define STORE(map)                                                                                 \
+    "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [" map ", {%r6, %r1}], [%r3];\n"
+#define LOAD(map, words)                                                                           \
+    "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes" words            \
+    " [%r3], [" map ", {%r6, %r1}], [%r5]"
+#define WAIT "WAIT: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r5], %r6; @!%p2 bra WAIT;\n"
+
+/* A map in shared memory, copied to the launch's: f16, in rows of 64. */
+#define FIELD(name, value) "tensormap.replace.tile." name "[%d5], " value ";\n"
+#define MADE(size, swizzle)                                                                        \
+    FIELD("global_address.shared::cta.b1024.b64 ", "%d3")                                          \
+    FIELD("rank.shared::cta.b1024.b32 ", "1")                                                      \
+    "mov.b32 %r7, 64; mov.b32 %r8, 1; mov.b64 %d8, 128;\n" FIELD("box_dim.shared::cta.b1024.b32 ", \
+                                                                 "0, %r7")                         \
+        FIELD("box_dim.shared::cta.b1024.b32 ",                                                    \
+              "1, 8") FIELD("global_dim.shared::cta.b1024.b32 ",                                   \
+                            "0, 64") FIELD("global_dim.shared::cta.b1024.b32 ", "1, " size)        \
+            FIELD("global_stride.shared::cta.b1024.b64 ",                                          \
+                  "0, %d8") FIELD("element_stride.shared::cta.b1024.b32 ", "0, %r8")               \
+                FIELD("element_stride.shared::cta.b1024.b32 ",                                     \
+                      "1, %r8") FIELD("elemtype.shared::cta.b1024.b32 ", "6")                      \
+                    FIELD("interleave_layout.shared::cta.b1024.b32 ", "0")                         \
+                        FIELD("swizzle_mode.shared::cta.b1024.b32 ", swizzle)                      \
+                            FIELD("fill_mode.shared::cta.b1024.b32 ",                              \
+                                  "0") "tensormap.cp_fenceproxy.global.shared::cta.tensormap::"    \
+                                       "generic.release.gpu.sync.aligned"                          \
+                                       " [%d4], [%d5], 128;\n"                                     \
+                                       "fence.proxy.tensormap::generic.acquire.gpu [%d4], 128;\n"
+
+static const struct {
+    const char *text;
+    enum lift_refusal refusal;
+} kernels[] = {
+    {HEAD BITS STORE("%d2") TAIL, LIFT_OK},
+    /* A map that lies in another parameter. */
+    {HEAD BITS "add.s64 %d2, %d2, 64;\n" STORE("%d2") TAIL, LIFT_MAP},
+    {HEAD BITS STORE("%d3") TAIL, LIFT_MAP},
+    /* Copies of other kinds. */
+    {HEAD BITS "cp.async.bulk.global.shared::cta.bulk_group [%d3], [%r3], 256;\n" TAIL, LIFT_BULK},
+    {HEAD LOAD("%d2", ".multicast::cluster") ", %h1;\n" BITS STORE("%d2") TAIL, LIFT_BULK},
+    /* What arithmetic is behind is stored without a shadow. */
+    {HEAD "ld.global.f32 %f1, [%d7]; add.f32 %f1, %f1, %f1;\n"
+          "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f1; st.shared.b16 [%r3], %h1;\n" STORE("%d2")
+              TAIL,
+     LIFT_NO_OUTPUT},
+    /* The snapshot has what was there before. */
+    {HEAD BITS STORE("%d2") LOAD("%d2", "") ";\n" WAIT TAIL, LIFT_READS_BACK},
+    {HEAD LOAD("%d2", "") ";\n" WAIT BITS STORE("%d2") TAIL, LIFT_OK},
+    /* A place that memory decides on. */
+    {HEAD BITS "ld.global.u32 %r6, [%d7];\n" STORE("%d2") TAIL, LIFT_SCATTER},
+    /* Maps that the kernel makes. */
+    {HEAD MADE("%r1", "3") BITS STORE("%d4") TAIL, LIFT_OK},
+    {HEAD MADE("%r2", "3") BITS STORE("%d4") TAIL, LIFT_MAP}, /* each thread another one */
+    {HEAD MADE("%r1", "4") BITS STORE("%d4") TAIL, LIFT_MAP},
+    {HEAD "setp.eq.u32 %p1, %r2, 0; @%p1 bra OVER;\n" MADE("%r1", "3") "OVER:" BITS STORE("%d4")
+         TAIL,
+     LIFT_MAP},
+    /* A thread that ends is missing where others wait: memory decides about the loop, or not. */
+    {HEAD "AGAIN: ld.global.u32 %r7, [%d7]; setp.eq.u32 %p1, %r7, 0; @%p1 bra OUT; bra AGAIN;\n"
+          "OUT:" LOAD("%d2", "") ";\n" WAIT BITS STORE("%d2") TAIL,
+     LIFT_WAITS},
+    {HEAD "AGAIN: add.u32 %r6, %r6, 1; setp.eq.u32 %p1, %r6, %r1; @%p1 bra OUT; bra AGAIN;\n"
+          "OUT:" LOAD("%d2", "") ";\n" WAIT BITS STORE("%d2") TAIL,
+     LIFT_OK},
+};
+
+static void bulk_copies_are_lifted_or_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        struct error err = {{0}};
+        struct lift *lift;
+        enum lift_refusal refusal =
+            lift_make(&lift, kernels[i].text, strlen(kernels[i].text), "k", 0, &err);
+        if (refusal != kernels[i].refusal)
+            fail_msg("kernel %zu: %s, %s; expected: %s", i, lift_refusal_text(refusal), err.text,
+                     lift_refusal_text(kernels[i].refusal));
+        lift_free(lift);
+    }
+}
+
+static void an_array_ends_with_the_tensor_of_a_map(void **state)
+{
+    static const char text[] = HEAD MADE("%r1", "3") BITS STORE("%d4") TAIL;
+    struct error err = {{0}};
+    struct lift *lift;
+    (void)state;
+    assert_int_equal(lift_make(&lift, text, strlen(text), "k", 0, &err), LIFT_OK);
+    assert_non_null(strstr(lift_signature(lift), "u8 p1?[(((p3 * 128 - 1) / 1 + 1) * 1) / 1]"));
+    lift_free(lift);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bulk_copies_are_lifted_or_refused),
+        cmocka_unit_test(an_array_ends_with_the_tensor_of_a_map),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
