@@ -45,7 +45,7 @@ struct lift;
     LIFT_REFUSAL(ARRAYS, "more than 12 arrays")                                                    \
     LIFT_REFUSAL(READS_BACK, "it reads back what it has written")                                  \
     LIFT_REFUSAL(SCATTER, "it writes at places that it reads from memory")                         \
-    LIFT_REFUSAL(WAITS, "loops that memory ends, around barriers of some threads")                 \
+    LIFT_REFUSAL(WAITS, "branches that memory decides about, around barriers of some threads")     \
     LIFT_REFUSAL(NO_OUTPUT, "it writes nothing that can be compared")                              \
     LIFT_REFUSAL(SHARED, "shared memory of a fixed and of a launch's size")                        \
     LIFT_REFUSAL(MIXED, "registers that hold several formats")                                     \

@@ -378,6 +378,30 @@ static void give_loaded(void *user, unsigned reg)
     l->lift->reg[reg].loaded |= l->any;
 }
 
+/* Whether a branch passes over some instructions that concern its own thread alone. */
+static bool passes_over(const struct lift *lift, unsigned at)
+{
+    static const char own[] = {CLASS_OTHER, CLASS_FLOAT, CLASS_MOVE, CLASS_LOAD, CLASS_STORE};
+    const struct ptx_instruction *all = lift->kernel->instructions;
+    if (lift->step[at].class_ != CLASS_BRANCH || all[at].operands[0].target <= at)
+        return false;
+    for (unsigned i = at + 1; i < all[at].operands[0].target; i++) {
+        bool waits = strstr(all[i].opcode, "bar") || all[i].opcode[0] == 'w'; /* wgmma.wait_group */
+        if (!memchr(own, lift->step[i].class_, sizeof own) || lift->step[i].target || waits)
+            return false;
+    }
+    return true;
+}
+
+/* What a branch that memory decides about passes over depends on memory. */
+static void spread_passed(struct loaded *l, unsigned at)
+{
+    const struct ptx_instruction *ins = &l->lift->kernel->instructions[at];
+    l->any = ins->guarded && l->lift->reg[ins->guard].loaded && passes_over(l->lift, at);
+    for (unsigned i = at + 1; l->any && i < ins->operands[0].target; i++)
+        lift_each_result(&l->lift->kernel->instructions[i], give_loaded, l);
+}
+
 static void spread_loaded(struct lift *lift)
 {
     struct loaded l = {.lift = lift};
@@ -391,6 +415,8 @@ static void spread_loaded(struct lift *lift)
             if (ins->guarded)
                 l.any |= lift->reg[ins->guard].loaded;
             lift_each_result(ins, give_loaded, &l);
+            if (class_ == CLASS_BRANCH)
+                spread_passed(&l, i);
         }
     } while (l.changed);
 }
@@ -398,30 +424,36 @@ static void spread_loaded(struct lift *lift)
 /* Whether a barrier counts threads: those that have ended are missing from it. */
 static bool counts_threads(const struct ptx_instruction *ins)
 {
-    if (strcmp(ins->opcode, "mbarrier") == 0)
-        return ptx_has_modifier(ins, "try_wait") || ptx_has_modifier(ins, "test_wait");
     bool barrier = strcmp(ins->opcode, "bar") == 0 || strcmp(ins->opcode, "barrier") == 0;
     return barrier && !ptx_has_modifier(ins, "warp") && !ptx_has_modifier(ins, "red") &&
            ins->operand_count > 1;
 }
 
-static const struct ptx_instruction *find_counting(const struct lift *lift)
+/* Of copies and threads that may never come. */
+static bool waits_at_mbarrier(const struct ptx_instruction *ins)
+{
+    return strcmp(ins->opcode, "mbarrier") == 0 &&
+           (ptx_has_modifier(ins, "try_wait") || ptx_has_modifier(ins, "test_wait"));
+}
+
+static const struct ptx_instruction *
+find_instruction(const struct lift *lift, bool (*fits)(const struct ptx_instruction *ins))
 {
     for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
-        if (counts_threads(&lift->kernel->instructions[i]))
+        if (fits(&lift->kernel->instructions[i]))
             return &lift->kernel->instructions[i];
     }
     return NULL;
 }
 
-/* Whether memory decides about any branch. */
+/* Whether memory decides about any branch that does more than pass over a few instructions. */
 static bool branches_loaded(const struct lift *lift)
 {
     for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
         const struct ptx_instruction *ins = &lift->kernel->instructions[i];
         enum lift_class class_ = lift->step[i].class_;
         if ((class_ == CLASS_BRANCH || class_ == CLASS_END || class_ == CLASS_FAIL) &&
-            ins->guarded && lift->reg[ins->guard].loaded)
+            ins->guarded && lift->reg[ins->guard].loaded && !passes_over(lift, i))
             return true;
     }
     return false;
@@ -429,9 +461,13 @@ static bool branches_loaded(const struct lift *lift)
 
 enum lift_refusal lift_find_loaded(struct lift *lift, struct error *err)
 {
-    const struct ptx_instruction *counting = find_counting(lift);
+    const struct ptx_instruction *counting = find_instruction(lift, counts_threads);
+    const struct ptx_instruction *waiting = find_instruction(lift, waits_at_mbarrier);
     spread_loaded(lift);
     const bool any = branches_loaded(lift);
+    /* Where accesses are refused, threads may go other ways than the kernel's. */
+    if (any && waiting)
+        return lift_refuse(lift, waiting, LIFT_WAITS, err);
     for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
         const struct ptx_instruction *ins = &lift->kernel->instructions[i];
         struct loaded l = {.lift = lift};

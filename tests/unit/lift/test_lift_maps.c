@@ -78,6 +78,16 @@ static const struct {
     {HEAD "AGAIN: ld.global.u32 %r7, [%d7]; setp.eq.u32 %p1, %r7, 0; @%p1 bra OUT; bra AGAIN;\n"
           "OUT:" LOAD("%d2", "") ";\n" WAIT BITS STORE("%d2") TAIL,
      LIFT_WAITS},
+    {HEAD LOAD("%d2", "") ";\n" WAIT BITS STORE("%d2") "ld.global.u32 %r7, [%d7];\n"
+                                                       "setp.eq.u32 %p1, %r7, 0; @%p1 trap;\n" TAIL,
+     LIFT_WAITS},
+    /* A branch over a few instructions, whose results depend on memory then. */
+    {HEAD "ld.global.u32 %r7, [%d7]; setp.eq.u32 %p1, %r7, 0; @%p1 bra OVER; mov.b32 %r2, "
+          "5;\nOVER:" LOAD("%d2", "") ";\n" WAIT BITS STORE("%d2") TAIL,
+     LIFT_OK},
+    {HEAD "ld.global.u32 %r7, [%d7]; setp.eq.u32 %p1, %r7, 0; @%p1 bra OVER; mov.b32 %r1, "
+          "5;\nOVER:" LOAD("%d2", "") ";\n" WAIT BITS STORE("%d2") TAIL,
+     LIFT_SCATTER},
     {HEAD "AGAIN: add.u32 %r6, %r6, 1; setp.eq.u32 %p1, %r6, %r1; @%p1 bra OUT; bra AGAIN;\n"
           "OUT:" LOAD("%d2", "") ";\n" WAIT BITS STORE("%d2") TAIL,
      LIFT_OK},
