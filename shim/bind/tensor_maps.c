@@ -11,15 +11,18 @@
 /* Ways of one set, of which the oldest is replaced. */
 enum { WAYS = 8, SETS = TENSOR_MAPS / WAYS, UNIT = 16, SWIZZLE_MOST = 3 };
 
+enum { WORDS = TENSOR_MAP_BYTES / 8, MAP_WORDS = sizeof(struct lift_map) / 8 };
+
+/* Read without a lock: `change` is odd while the rest is written, and another one afterwards. */
 struct known_map {
-    uint8_t bytes[TENSOR_MAP_BYTES];
-    struct lift_map map; /* rank 0: none */
+    atomic_uint change; /* 0: none is known here */
+    _Atomic(uint64_t) bytes[WORDS], map[MAP_WORDS];
 };
 
 static struct {
     atomic_bool kept;
-    pthread_mutex_t lock;
-    struct known_map (*set)[WAYS]; /* SETS; NULL: none is known yet */
+    pthread_mutex_t lock;                    /* of those who write */
+    _Atomic(struct known_map (*)[WAYS]) set; /* SETS; NULL: none is known yet */
     uint8_t next[SETS];
 } maps = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -87,42 +90,86 @@ static unsigned set_of(const void *bytes)
     return (unsigned)(XXH3_64bits(bytes, TENSOR_MAP_BYTES) % SETS);
 }
 
-/* Lock held. */
-static struct known_map *search_maps(const void *bytes, unsigned set)
+static void copy_in(_Atomic(uint64_t) *to, const void *from, unsigned words)
 {
-    for (unsigned i = 0; maps.set && i < WAYS; i++) {
-        struct known_map *known = &maps.set[set][i];
-        if (known->map.rank && memcmp(known->bytes, bytes, TENSOR_MAP_BYTES) == 0)
-            return known;
+    for (unsigned i = 0; i < words; i++) {
+        uint64_t word;
+        memcpy(&word, (const uint8_t *)from + 8 * i, 8);
+        atomic_store_explicit(&to[i], word, memory_order_relaxed);
+    }
+}
+
+static void copy_out(void *to, const _Atomic(uint64_t) *from, unsigned words)
+{
+    for (unsigned i = 0; i < words; i++) {
+        const uint64_t word = atomic_load_explicit(&from[i], memory_order_relaxed);
+        memcpy((uint8_t *)to + 8 * i, &word, 8);
+    }
+}
+
+/* Whether it has those bytes; *out is what they describe. */
+static bool read_known(const struct known_map *known, const void *bytes, struct lift_map *out)
+{
+    uint64_t own[WORDS];
+    const unsigned before = atomic_load_explicit(&known->change, memory_order_acquire);
+    copy_out(own, known->bytes, WORDS);
+    copy_out(out, known->map, MAP_WORDS);
+    atomic_thread_fence(memory_order_acquire);
+    return before && before % 2 == 0 &&
+           atomic_load_explicit(&known->change, memory_order_relaxed) == before &&
+           memcmp(own, bytes, TENSOR_MAP_BYTES) == 0;
+}
+
+/* Lock held. */
+static void write_known(struct known_map *known, const void *bytes, const struct lift_map *map)
+{
+    const unsigned before = atomic_load_explicit(&known->change, memory_order_relaxed);
+    atomic_store_explicit(&known->change, before + 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    copy_in(known->bytes, bytes, WORDS);
+    copy_in(known->map, map, MAP_WORDS);
+    atomic_store_explicit(&known->change, before + 2, memory_order_release);
+}
+
+static struct known_map *search_maps(const void *bytes, struct lift_map *out)
+{
+    struct known_map(*set)[WAYS] = atomic_load_explicit(&maps.set, memory_order_acquire);
+    const unsigned number = set_of(bytes);
+    for (unsigned i = 0; set && i < WAYS; i++) {
+        if (read_known(&set[number][i], bytes, out))
+            return &set[number][i];
     }
     return NULL;
 }
 
+/* Lock held. NULL: no memory. */
+static struct known_map *place_for(const void *bytes)
+{
+    struct known_map(*set)[WAYS] = atomic_load(&maps.set);
+    const unsigned number = set_of(bytes);
+    if (!set) {
+        set = calloc(SETS, sizeof *set);
+        atomic_store_explicit(&maps.set, set, memory_order_release);
+    }
+    return set ? &set[number][maps.next[number]++ % WAYS] : NULL;
+}
+
 void tensor_maps_note(const struct tensor_map_call *call)
 {
-    struct lift_map map;
+    struct lift_map map, there;
     if (!tensor_maps_kept() || !read_encoded(&map, call))
         return;
-    const unsigned set = set_of(call->map);
     pthread_mutex_lock(&maps.lock);
-    if (!maps.set)
-        maps.set = calloc(SETS, sizeof *maps.set);
-    struct known_map *known = search_maps(call->map, set);
-    if (!known && maps.set)
-        known = &maps.set[set][maps.next[set]++ % WAYS];
-    if (known) {
-        memcpy(known->bytes, call->map, TENSOR_MAP_BYTES);
-        known->map = map;
-    }
+    struct known_map *known = search_maps(call->map, &there);
+    const bool same = known && memcmp(&there, &map, sizeof map) == 0;
+    if (!known)
+        known = place_for(call->map);
+    if (known && !same)
+        write_known(known, call->map, &map);
     pthread_mutex_unlock(&maps.lock);
 }
 
 bool tensor_maps_find(const void *map, struct lift_map *out)
 {
-    pthread_mutex_lock(&maps.lock);
-    const struct known_map *known = search_maps(map, set_of(map));
-    if (known)
-        *out = known->map;
-    pthread_mutex_unlock(&maps.lock);
-    return known != NULL;
+    return search_maps(map, out) != NULL;
 }

@@ -229,6 +229,22 @@ static enum lift_refusal note_bulk(struct lift *lift, unsigned at, struct error 
     return LIFT_OK;
 }
 
+/* The bytes of a map, which a lifted kernel has not. */
+static enum lift_refusal refuse_reading_maps(const struct lift *lift, struct error *err)
+{
+    for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
+        const struct ptx_instruction *ins = &lift->kernel->instructions[i];
+        const struct ptx_operand *memory = ins->operand_count > 1 ? &ins->operands[1] : NULL;
+        bool param = memory && ins->space == PTX_PARAM && memory->kind == PTX_MEMORY &&
+                     memory->count && memory->items[0].kind == PTX_ADDRESS_OF;
+        for (unsigned k = 0; param && k < lift->views; k++) {
+            if (lift->view[k].dims && lift->view[k].param == memory->items[0].variable->index)
+                return lift_refuse(lift, ins, LIFT_MAP, err);
+        }
+    }
+    return LIFT_OK;
+}
+
 static enum lift_refusal note_access(struct lift *lift, unsigned at, struct error *err)
 {
     const struct ptx_instruction *ins = &lift->kernel->instructions[at];
@@ -347,6 +363,8 @@ enum lift_refusal lift_find_arrays(struct lift *lift, struct error *err)
     refusal = lift_find_made(lift, err);
     for (unsigned i = 0; !refusal && i < lift->kernel->instruction_count; i++)
         refusal = note_access(lift, i, err);
+    if (!refusal)
+        refusal = refuse_reading_maps(lift, err);
     for (unsigned i = 0; i < lift->views; i++) {
         bool written = lift->written >> i & 1, read = lift->read >> i & 1;
         lift->view[i].role = !written ? ROLE_READ : read ? ROLE_INOUT : ROLE_WRITE;

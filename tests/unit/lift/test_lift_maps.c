@@ -54,6 +54,7 @@ static const struct {
     /* A map that lies in another parameter. */
     {HEAD BITS "add.s64 %d2, %d2, 64;\n" STORE("%d2") TAIL, LIFT_MAP},
     {HEAD BITS STORE("%d3") TAIL, LIFT_MAP},
+    {HEAD BITS "ld.param.u64 %d8, [m+8]; st.global.u64 [%d3], %d8;\n" STORE("%d2") TAIL, LIFT_MAP},
     /* Copies of other kinds. */
     {HEAD BITS "cp.async.bulk.global.shared::cta.bulk_group [%d3], [%r3], 256;\n" TAIL, LIFT_BULK},
     {HEAD LOAD("%d2", ".multicast::cluster") ", %h1;\n" BITS STORE("%d2") TAIL, LIFT_BULK},
