@@ -65,7 +65,7 @@ static __device__ uint4 read_unit(lift_bulk *box, const lift_map *map, const lif
 
 static __device__ lift_number *cell_of(const lift_bulk *box, uint32_t at)
 {
-    return (lift_number *)box->cells + (at - box->shared) / box->cell;
+    return (lift_number *)box->cells + ((at - box->shared) >> (31 - __clz((int)box->cell)));
 }
 
 static __device__ void write_unit(const lift_bulk *box, uint32_t at, uint4 v)
@@ -73,8 +73,11 @@ static __device__ void write_unit(const lift_bulk *box, uint32_t at, uint4 v)
     asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(at), "r"(v.x), "r"(v.y), "r"(v.z),
                  "r"(v.w)
                  : "memory");
-    for (uint32_t b = 0; box->cells && b < UNIT; b += box->cell)
-        cell_of(box, at + b)->e = -1;
+    if (!box->cells)
+        return;
+    lift_number *cell = cell_of(box, at);
+    for (uint32_t b = 0; b < UNIT; b += box->cell)
+        cell++->e = -1;
 }
 
 /* The next copy of a thread of the warp, as that thread has it; false: there is none. */
