@@ -282,6 +282,21 @@ ok 'a module that takes the place of another, at the entry points' images reload
 ok 'libraries of one symbol, whose modules are loaded lazily' images libraries cupti
 ok 'libraries of one symbol, at the entry points' images libraries entry
 
+# A kernel with tensor maps, which was held against its own PTX: maps are made anew.
+tiles() {
+    local folder=$scratch/tiles bundle
+    CUVET_SAMPLE=1 CUVET_BUDGET=off CUVET_EXIT_WAIT=60000 LD_LIBRARY_PATH=$CUVET_BUILD/softgpu "$cuvet" run -o "$folder" -- \
+        "$CUVET_BUILD/tests/scenario/tiles/program" "$CUVET_BUILD/tests/scenario/common/kernels.fatbin" \
+        tests/unit/lift/ptx/boxes_narrow.ptx boxes >"$scratch/out" 2>&1
+    for bundle in "$folder"/boxes-*; do
+        gives 3 'reproduced every output' "$cuvet" replay --device interpreter "$bundle" &&
+            gives 3 'reproduced every output' env "LD_LIBRARY_PATH=$CUVET_BUILD/softgpu" "$cuvet" replay --device gpu "$bundle" &&
+            gives 3 'whole +[0-9]+ of 7200 stored elements outside on PTX interpreter' "$cuvet" lift --device interpreter "$bundle"
+        return
+    done
+}
+ok 'a kernel with tensor maps' tiles
+
 # variables WAY HOOK REGISTRY: bundles of kernels that read variables of their module, which the program has set.
 variables() {
     local folder=$scratch/variables-$1-$2

@@ -11,6 +11,7 @@
 #include "judge/module_variables.h"
 #include "judge/notes.h"
 #include "judge/replay.h"
+#include "lifted/lift_params.h"
 #include "copy/touch.h"
 #include "bind/param_pointers.h"
 
@@ -79,6 +80,18 @@ static void name_vendor(struct bundle_source *source, const struct image *image,
     source->vendor_file = source->vendor && known ? path : NULL;
 }
 
+/* The launch's parameters; in place of tensor maps, whose bytes are not public, what they describe.
+ */
+static const uint8_t *described_params(const struct check *check, uint8_t out[CHECK_PARAMS])
+{
+    const struct lift *lift = check_spec(check)->lift;
+    if (!lift || !lift_has_maps(lift) || check->params.bytes > CHECK_PARAMS)
+        return check->params.packed;
+    lift_params_bundle(out, lift, check->params.packed, check->params.bytes,
+                       &check->kernel->layout);
+    return out;
+}
+
 /* The report goes out, with what a bundle would be made of. */
 static void hand_out_report(struct ending *ending, struct side *side, struct lane *lane,
                             struct check_report *report)
@@ -98,7 +111,9 @@ static void hand_out_report(struct ending *ending, struct side *side, struct lan
     const struct image *image = NULL;
     struct param_pointer pointer[PARAM_POINTERS];
     char path[PATH_MAX];
+    uint8_t described[CHECK_PARAMS];
     if (report->verdict == VERDICT_MISMATCH) {
+        source.params = described_params(check, described);
         source.machine = report_machine_of(side->device, side->multiprocessors);
         struct image_query query = {check->kernel->symbol, side->context, check->module.home,
                                     check->module.moment, (unsigned)source.machine.sm};
@@ -110,7 +125,7 @@ static void hand_out_report(struct ending *ending, struct side *side, struct lan
         replay.arch = query.arch;
         source.variables = source.image ? replay_read_variables : NULL;
         source.pointer = pointer;
-        source.pointers = param_pointers_find(&check->kernel->layout, check->params.packed,
+        source.pointers = param_pointers_find(&check->kernel->layout, source.params,
                                               check->params.bytes, pointer);
     }
     hardware_judge(ending->hardware, check->gate.signature, report, &source);

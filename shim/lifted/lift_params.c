@@ -1,6 +1,10 @@
 #include "lifted/lift_params.h"
 
+#include <string.h>
 #include "bind/tensor_maps.h"
+#include "lift/bulk/bundled_map.h"
+
+_Static_assert(sizeof(struct bundled_map) <= TENSOR_MAP_BYTES, "it takes a map's place");
 
 static enum skip list_params(struct lift_params *out, const struct launch *launch,
                              const struct param_layout *layout, struct error *why)
@@ -66,4 +70,41 @@ enum skip lift_params_make(struct lift_params *out, const struct lift *lift,
         out->param[param] = &out->map[i];
     }
     return skip;
+}
+
+static void describe_map(struct bundled_map *out, const struct lift_map *map)
+{
+    static const uint8_t types[] = {[1] = 0, [2] = 1, [4] = 2, [8] = 4};
+    *out = (struct bundled_map){.kind = BUNDLED_MAP,
+                                .address = map->address,
+                                .last = (uint8_t)(map->rank - 1),
+                                .type = types[map->element],
+                                .swizzle = (uint8_t)map->swizzle};
+    for (unsigned i = 0; i < map->rank; i++) {
+        out->size[i] = map->size[i];
+        out->box[i] = (uint16_t)map->box[i];
+        out->step[i] = 1;
+        if (i)
+            out->stride[i - 1] = map->stride[i - 1];
+    }
+}
+
+void lift_params_bundle(uint8_t *out, const struct lift *lift, const uint8_t *packed, size_t bytes,
+                        const struct param_layout *layout)
+{
+    const struct lift_view *view;
+    const unsigned views = lift_views(lift, &view);
+    memcpy(out, packed, bytes);
+    for (unsigned i = 0; i < views; i++) {
+        struct bundled_map described;
+        struct lift_map map;
+        if (!view[i].dims || view[i].param >= layout->count || view[i].param >= LAYOUT_MAX)
+            continue;
+        const size_t at = layout->param[view[i].param].offset;
+        if (at + TENSOR_MAP_BYTES > bytes || !tensor_maps_find(packed + at, &map))
+            continue;
+        describe_map(&described, &map);
+        memset(out + at, 0, TENSOR_MAP_BYTES);
+        memcpy(out + at, &described, sizeof described);
+    }
 }

@@ -23,4 +23,9 @@ enum skip lift_params_make(struct lift_params *out, const struct lift *lift,
                            const struct launch *launch, const struct param_layout *layout,
                            struct error *why);
 
+/* The packed parameters of a launch as a bundle has them, each map that is known as a struct
+ * bundled_map. `out` has room for all of them. */
+void lift_params_bundle(uint8_t *out, const struct lift *lift, const uint8_t *packed, size_t bytes,
+                        const struct param_layout *layout);
+
 #endif

@@ -1,8 +1,11 @@
 #include "tools/lift/whole.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include "tests/softgpu/exec/exec.h"
 #include "lang/dtype.h"
+#include "shim/lift/bulk/bundled_map.h"
 #include "shim/lift/lift.h"
 #include "shim/lift/lift_abi.h"
 #include "tools/lift/stage.h"
@@ -53,19 +56,86 @@ static enum status zeroed(struct whole *w, uint64_t bytes, uint64_t *address, st
     return worker_allocate(w->scene->worker, &array, address, err);
 }
 
-/* What the launch has as a view's parameter. */
+/* Where the parameter of a view lies among the launch's. */
+static uint64_t place_of_view(const struct whole *w, const struct lift_view *view)
+{
+    const struct ptx_function *fn = ptx_find_function(w->stage->ptx, w->scene->kernel);
+    uint64_t at = 0;
+    for (unsigned i = 0; i <= view->param && i < fn->param_count; i++) {
+        at = (at + fn->params[i].align - 1) / fn->params[i].align * fn->params[i].align;
+        if (i < view->param)
+            at += fn->params[i].bytes;
+    }
+    return at;
+}
+
+/* What the launch has as a view's parameter, or in its map. */
 static uint64_t pointer_of_view(const struct whole *w, const struct lift_view *view)
 {
     const struct bundle *bundle = w->scene->bundle;
-    const struct ptx_function *fn = ptx_find_function(w->stage->ptx, w->scene->kernel);
-    uint64_t pointer = 0, at = 0;
-    for (unsigned i = 0; i <= view->param && i < fn->param_count; i++) {
-        at = (at + fn->params[i].align - 1) / fn->params[i].align * fn->params[i].align;
-        if (i == view->param && at + sizeof(pointer) <= bundle->params_bytes)
-            memcpy(&pointer, bundle->params + at, sizeof(pointer));
-        at += fn->params[i].bytes;
-    }
+    uint64_t pointer = 0, at = place_of_view(w, view);
+    if (view->dims)
+        at += offsetof(struct exec_tensor_map, address);
+    if (at + sizeof(pointer) <= bundle->params_bytes)
+        memcpy(&pointer, bundle->params + at, sizeof(pointer));
     return pointer;
+}
+
+/* ---- tensor maps ---- */
+
+#define SAME_PLACE(field)                                                                          \
+    _Static_assert(offsetof(struct exec_tensor_map, field) == offsetof(struct bundled_map, field), \
+                   "the interpreter reads what bundles have")
+SAME_PLACE(address);
+SAME_PLACE(size);
+SAME_PLACE(box);
+SAME_PLACE(last);
+SAME_PLACE(swizzle);
+_Static_assert(EXEC_TENSOR_MAP == BUNDLED_MAP, "the interpreter reads what bundles have");
+
+static bool read_bundled(const struct whole *w, const struct lift_view *view, const uint8_t *params,
+                         struct bundled_map *out)
+{
+    const uint64_t at = place_of_view(w, view);
+    if (at + sizeof(struct lift_map) > w->scene->bundle->params_bytes)
+        return false;
+    memcpy(out, params + at, sizeof(*out));
+    return out->kind == BUNDLED_MAP;
+}
+
+static bool has_foreign_maps(const struct whole *w)
+{
+    const struct lift_view *view;
+    const unsigned views = lift_views(w->lift, &view);
+    bool foreign = false;
+    for (unsigned i = 0; i < views; i++) {
+        struct bundled_map map;
+        foreign |= view[i].dims && !read_bundled(w, &view[i], w->scene->bundle->params, &map);
+    }
+    return foreign;
+}
+
+/* Makes the maps among the parameters those of a lifted kernel. */
+static void describe_maps(const struct whole *w, uint8_t *params)
+{
+    const struct lift_view *view;
+    const unsigned views = lift_views(w->lift, &view);
+    for (unsigned i = 0; i < views; i++) {
+        struct bundled_map from;
+        if (!view[i].dims || !read_bundled(w, &view[i], params, &from))
+            continue;
+        struct lift_map map = {.address = from.address,
+                               .rank = from.last + 1u,
+                               .element = exec_tensor_bytes(from.type),
+                               .swizzle = from.swizzle};
+        for (unsigned d = 0; d < LIFT_MAP_DIMS; d++) {
+            map.size[d] = (uint32_t)from.size[d];
+            map.box[d] = from.box[d];
+            if (d)
+                map.stride[d - 1] = from.stride[d - 1];
+        }
+        memcpy(params + place_of_view(w, &view[i]), &map, sizeof(map));
+    }
 }
 
 /* The two views that are written and are the same memory; false: there are none. */
@@ -177,6 +247,7 @@ static enum status launch_lifted(struct whole *w, struct worker_result *result, 
     if (status)
         return status;
     scene_params(w->scene, params);
+    describe_maps(w, params);
     memcpy(params + at, &w->call, sizeof(w->call));
     struct worker_launch launch = {
         .kernel = kernel.id,
@@ -266,9 +337,9 @@ static bool fits(struct whole *w, double unit)
             &why, STATUS_UNSUPPORTED,
             "the declared accumulator is narrower than f32, which rewritten PTX is held against");
     else if (!lift_make(&w->lift, w->stage->text, w->stage->length, w->scene->kernel, 0, &why)) {
-        if (lift_has_maps(w->lift))
+        if (has_foreign_maps(w))
             error_set(&why, STATUS_UNSUPPORTED,
-                      "its parameters are tensor maps, of which a bundle has the driver's bytes");
+                      "its parameters are tensor maps, of which the bundle has a driver's bytes");
         else if (!find_shared_views(w, &first, &second))
             return true;
         else

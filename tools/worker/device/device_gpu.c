@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 #include "driver/load.h"
+#include "tests/softgpu/exec/exec.h"
 #include "tools/worker/device/device.h"
 #include "tools/worker/device/gpu_api.h"
 
@@ -216,11 +217,52 @@ static enum status gpu_variable(struct device *device, void *module, const char 
 
 /* ---- launches ---- */
 
-static CUresult gpu_enqueue(CUfunction function, const struct worker_launch *launch)
+/* A tensor map of plain tiles, which moves elements as they are. */
+static CUresult gpu_encode(CUtensorMap *out, const struct exec_tensor_map *map)
+{
+    static const CUtensorMapDataType types[] = {[1] = CU_TENSOR_MAP_DATA_TYPE_UINT8,
+                                                [2] = CU_TENSOR_MAP_DATA_TYPE_UINT16,
+                                                [4] = CU_TENSOR_MAP_DATA_TYPE_UINT32,
+                                                [8] = CU_TENSOR_MAP_DATA_TYPE_UINT64};
+    const unsigned bytes = exec_tensor_bytes(map->type);
+    cuuint32_t box[EXEC_TENSOR_DIMS], step[EXEC_TENSOR_DIMS];
+    if (!gpu.cuTensorMapEncodeTiled || !bytes || map->last >= EXEC_TENSOR_DIMS)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    for (unsigned i = 0; i <= map->last; i++) {
+        box[i] = map->box[i];
+        step[i] = map->step[i];
+    }
+    return gpu.cuTensorMapEncodeTiled(
+        out, types[bytes], map->last + 1u, (void *)(uintptr_t)map->address,
+        (const cuuint64_t *)map->size, (const cuuint64_t *)map->stride, box, step,
+        CU_TENSOR_MAP_INTERLEAVE_NONE, (CUtensorMapSwizzle)map->swizzle,
+        CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+}
+
+/* A bundle has what tensor maps describe in their places: the driver makes maps of that. */
+static CUresult gpu_make_maps(uint8_t *params, size_t bytes)
+{
+    enum { MAP_ALIGN = 64 };
+    CUresult result = CUDA_SUCCESS;
+    for (size_t at = 0; !result && at + sizeof(CUtensorMap) <= bytes; at += MAP_ALIGN) {
+        struct exec_tensor_map map;
+        CUtensorMap made;
+        memcpy(&map, params + at, sizeof(map));
+        if (map.kind != EXEC_TENSOR_MAP)
+            continue;
+        result = gpu_encode(&made, &map);
+        if (!result)
+            memcpy(params + at, &made, sizeof(made));
+    }
+    return result;
+}
+
+static CUresult gpu_launch_packed(CUfunction function, const struct worker_launch *launch,
+                                  uint8_t *params)
 {
     size_t bytes = launch->param_bytes;
-    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)(uintptr_t)launch->params,
-                     CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, params, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes,
+                     CU_LAUNCH_PARAM_END};
     CUlaunchAttribute attribute[2] = {{0}};
     CUlaunchConfig config = {.gridDimX = launch->grid[0],
                              .gridDimY = launch->grid[1],
@@ -247,6 +289,21 @@ static CUresult gpu_enqueue(CUfunction function, const struct worker_launch *lau
     return gpu.cuLaunchKernel(function, launch->grid[0], launch->grid[1], launch->grid[2],
                               launch->block[0], launch->block[1], launch->block[2],
                               launch->shared_bytes, NULL, NULL, bytes ? extra : NULL);
+}
+
+static CUresult gpu_enqueue(CUfunction function, const struct worker_launch *launch)
+{
+    const size_t bytes = launch->param_bytes;
+    uint8_t *params = malloc(bytes + 1);
+    if (!params)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (bytes)
+        memcpy(params, launch->params, bytes);
+    CUresult result = gpu_make_maps(params, bytes);
+    if (!result)
+        result = gpu_launch_packed(function, launch, params);
+    free(params);
+    return result;
 }
 
 static double gpu_now(void)
