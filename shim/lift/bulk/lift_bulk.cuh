@@ -16,15 +16,17 @@ static __device__ bulk_unit unit_of(const lift_map *map, const lift_bulk *box, u
 {
     const uint32_t each = map->box[0] * map->element / UNIT, plain = box->at + i * UNIT;
     const int64_t end = (int64_t)map->size[0] * map->element;
-    int64_t first = (int64_t)box->corner[0] * map->element + i % each * UNIT;
+    uint32_t row = each & (each - 1) ? i / each : i >> (31 - __clz((int)each));
+    int64_t first = (int64_t)box->corner[0] * map->element + (i - row * each) * UNIT;
     int64_t offset = first;
     bool inside = first > -UNIT && first < end;
-    uint32_t row = i / each;
     for (uint32_t d = 1; d < map->rank; d++) {
-        const int64_t at = (int64_t)box->corner[d] + row % map->box[d];
+        const bool last = d + 1 == map->rank; /* without a division */
+        const uint32_t turn = last ? 0 : row / map->box[d];
+        const int64_t at = (int64_t)box->corner[d] + (row - turn * map->box[d]);
         inside = inside && at >= 0 && at < map->size[d];
         offset += at * (int64_t)map->stride[d - 1];
-        row /= map->box[d];
+        row = turn;
     }
     bulk_unit unit = {(uint64_t)offset, 0, 0, 0};
     unit.shared = plain ^ (plain >> 7 & ((1u << map->swizzle) - 1)) * UNIT;

@@ -48,15 +48,19 @@ static void fill_matrix(uint64_t address)
 /* As the interpreter has a map. */
 static struct exec_tensor_map exec_map(const struct lift_map *map)
 {
-    return (struct exec_tensor_map){.kind = EXEC_TENSOR_MAP,
-                                    .address = map->address,
-                                    .last = 1,
-                                    .type = 6,
-                                    .swizzle = (uint8_t)map->swizzle,
-                                    .size = {map->size[0], map->size[1]},
-                                    .stride = {map->stride[0]},
-                                    .box = {(uint16_t)map->box[0], (uint16_t)map->box[1]},
-                                    .step = {1, 1}};
+    struct exec_tensor_map out = {.kind = EXEC_TENSOR_MAP,
+                                  .address = map->address,
+                                  .last = (uint8_t)(map->rank - 1),
+                                  .type = map->element == 2 ? 6 : 2,
+                                  .swizzle = (uint8_t)map->swizzle};
+    for (unsigned i = 0; i < map->rank; i++) {
+        out.size[i] = map->size[i];
+        out.box[i] = (uint16_t)map->box[i];
+        out.step[i] = 1;
+        if (i)
+            out.stride[i - 1] = map->stride[i - 1];
+    }
+    return out;
 }
 
 /* Triton passes a map, its sizes and its strides. */
@@ -214,6 +218,57 @@ static void a_box_outside_of_the_snapshot_is_refused(void **state)
     assert_true(r.verdict.checked < 192 * 32);
 }
 
+/* A box of three dims that begins before the tensor and ends behind it, to another tensor, whose
+ * end lies in the box. */
+static const char cube[] =
+    ".version 8.3\n.target sm_90a\n.address_size 64\n"
+    ".visible .entry k(.param .align 64 .b8 x[128], .param .align 64 .b8 y[128])\n{\n"
+    ".shared .align 128 .b8 s[384];\n.shared .align 8 .b8 w[8];\n"
+    ".reg .b32 %r<6>; .reg .b64 %d<5>; .reg .pred %p<3>;\n"
+    "mov.b64 %d1, x; cvta.param.u64 %d2, %d1; mov.b64 %d3, y; cvta.param.u64 %d4, %d3;\n"
+    "mov.u32 %r1, %tid.x; setp.eq.u32 %p1, %r1, 0; mov.b32 %r2, s; mov.b32 %r3, w;\n"
+    "mov.b32 %r4, 0; mov.b32 %r5, 1;\n"
+    "@%p1 mbarrier.init.shared::cta.b64 [%r3], 1; bar.sync 0;\n"
+    "@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3], 384;\n"
+    "@%p1 cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%r2],"
+    " [%d2, {-4, %r5, %r4}], [%r3];\n"
+    "WAIT: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r3], %r4; @!%p2 bra WAIT;\n"
+    "@%p1 cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%d4, {%r4, %r4, %r4}], [%r2];\n"
+    "cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;\nret;\n}\n";
+
+static void boxes_have_three_dims(void **state)
+{
+    const struct bench_launch launch = {.kernel = "k", .grid = 1, .block = 64};
+    struct lift_map map[2] = {{.stride = {80, 400}, .size = {20, 5, 2}},
+                              {.stride = {32, 96}, .size = {6, 3, 3}}};
+    struct bench_params params = {0};
+    struct bench_result r = {0};
+    uint64_t before[PARAMS] = {0};
+    struct lift *lift = lift_file(&launch, cube, sizeof cube - 1, &r);
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        params.array[i] = map[i].address = new_area(800);
+        memcpy(map[i].box, (const uint32_t[]){8, 4, 3}, 12);
+        map[i].rank = 3;
+        map[i].element = 4;
+        fill_matrix(map[i].address);
+        before[i] = copy_area(map[i].address);
+        const struct exec_tensor_map own = exec_map(&map[i]);
+        memcpy(params.bytes + 128 * i, &own, sizeof own);
+    }
+    params.end = 256;
+    run_ptx(cube, sizeof cube - 1, "k", &launch, 0, params.bytes);
+    ((uint8_t *)host_of(map[1].address))[2 * 96 + 2 * 32 + 23] ^= 1; /* the last one */
+    memcpy(params.bytes, map, sizeof map);
+    run_lifted(lift, &launch, &params, before, &r);
+    assert_int_equal(r.verdict.refused, 0);
+    assert_int_equal(r.verdict.checked, 6 * 3 * 3 * 4);
+    assert_int_equal(r.verdict.violations, 1);
+    assert_int_equal(r.verdict.first_index, 2 * 96 + 2 * 32 + 23);
+    lift_free(lift);
+    free_areas();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -221,6 +276,7 @@ int main(void)
         cmocka_unit_test(what_lies_outside_of_the_tensors_is_zero),
         cmocka_unit_test(a_kernel_that_goes_on_is_quiet),
         cmocka_unit_test(maps_that_the_kernel_makes_are_followed),
+        cmocka_unit_test(boxes_have_three_dims),
         cmocka_unit_test(sums_in_bf16_are_found),
         cmocka_unit_test(a_wrong_element_is_found),
         cmocka_unit_test(a_box_outside_of_the_snapshot_is_refused),
