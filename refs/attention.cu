@@ -35,13 +35,12 @@
 #define SEQUENCE(starts, t) (INDEX(SUM_IF(b, bounds, INDEX(starts(b)) <= (t), NUMBER(1))) - 1)
 
 #define CAPPED(product) (softcap.v == 0 ? (product) : tanh((product) / softcap) * softcap)
-/* softmax(score) times `of_v`, column c of the piece of v, over `count` keys j: ATTENDED(c) once it
- * is divided by its sum. */
-#define ATTEND(j, count, c, of_v)                                                                  \
+/* The largest score over `count` keys j, which is subtracted from each. */
+#define LARGEST(j, count)                                                                          \
     real most = MAX_IF(j, count, true, score(j));                                                  \
     real m = exactly(where(abs(most) < 1e300, most, 0));                                           \
-    auto mixed = MIX(CHANNELS, j, count, exp(score(j) - m), c, PIECE(width, from), of_v);          \
     const bool nothing = most.value(0) < -1e300
+/* Column c of the piece, and the logarithm, of MIX's sum `mixed`. */
 #define ATTENDED(c)  (nothing ? real(0.0) : mixed[c] / mixed.total())
 #define ATTENDED_LSE (nothing ? real(empty) : m + log(mixed.total()))
 
@@ -96,7 +95,9 @@ REFERENCE_ONCE(attention,
         TERM(product, j, DOT(l, dim, q(n, i, h, l) * k(n, key(j), g, l)) * scale);
         TERM(capped, j, CAPPED(product(j)));
         TERM(score, j, bias.given ? capped(j) + bias(n, h, i, key(j)) : capped(j));
-        ATTEND(j, seen.count, c, v(n, key(j), g, from + c));
+        LARGEST(j, seen.count);
+        auto mixed = MIX(CHANNELS, j, seen.count, exp(score(j) - m), c, PIECE(width, from),
+                         v(n, key(j), g, from + c));
         LOOP(c, PIECE(width, from)) y(n, i, h, from + c) = ATTENDED(c);
         if (lse.given && from == 0)
             lse(n, h, i) = ATTENDED_LSE;
@@ -121,7 +122,9 @@ REFERENCE_ONCE(attention_lengths,
         TERM(key, j, j + seen.first);
         TERM(product, j, DOT(l, dim, q(n, i, h, l) * k(n, key(j), g, l)) * scale);
         TERM(score, j, bias.given ? product(j) + bias(n, h, i, key(j)) : product(j));
-        ATTEND(j, seen.count, c, v(n, key(j), g, from + c));
+        LARGEST(j, seen.count);
+        auto mixed = MIX(CHANNELS, j, seen.count, exp(score(j) - m), c, PIECE(width, from),
+                         v(n, key(j), g, from + c));
         LOOP(c, i < own ? PIECE(width, from) : 0) y(n, i, h, from + c) = ATTENDED(c);
         if (lse.given && i < own && from == 0)
             lse(n, h, i) = ATTENDED_LSE;
@@ -147,7 +150,9 @@ REFERENCE_ONCE(attention_varlen,
         TERM(key, j, own.key + seen.first + j);
         TERM(product, j, DOT(l, dim, q(n, h, l) * k(key(j), g, l)) * scale);
         TERM(score, j, CAPPED(product(j)));
-        ATTEND(j, seen.count, c, v(key(j), g, from + c));
+        LARGEST(j, seen.count);
+        auto mixed = MIX(CHANNELS, j, seen.count, exp(score(j) - m), c, PIECE(width, from),
+                         v(key(j), g, from + c));
         LOOP(c, own.inside ? PIECE(width, from) : 0) y(n, h, from + c) = ATTENDED(c);
         if (lse.given && own.inside && from == 0)
             lse(h, n) = ATTENDED_LSE;
@@ -173,7 +178,9 @@ REFERENCE_ONCE(attention_paged,
         TERM(slot, j, (j + seen.first) % page);
         TERM(product, j, DOT(l, dim, q(n, i, h, l) * k(place(j), slot(j), g, l)) * scale);
         TERM(score, j, CAPPED(product(j)));
-        ATTEND(j, seen.count, c, v(place(j), slot(j), g, from + c));
+        LARGEST(j, seen.count);
+        auto mixed = MIX(CHANNELS, j, seen.count, exp(score(j) - m), c, PIECE(width, from),
+                         v(place(j), slot(j), g, from + c));
         LOOP(c, PIECE(width, from)) y(n, i, h, from + c) = ATTENDED(c);
         if (lse.given && from == 0)
             lse(n, h, i) = ATTENDED_LSE;
@@ -208,7 +215,9 @@ REFERENCE_ONCE(attention_paged_csr,
         TERM(slot, j, (j + seen.first) % page);
         TERM(product, j, DOT(l, dim, q(n, h, l) * k(place(j), slot(j), g, l)) * scale);
         TERM(score, j, CAPPED(product(j)));
-        ATTEND(j, seen.count, c, v(place(j), slot(j), g, from + c));
+        LARGEST(j, seen.count);
+        auto mixed = MIX(CHANNELS, j, seen.count, exp(score(j) - m), c, PIECE(width, from),
+                         v(place(j), slot(j), g, from + c));
         LOOP(c, inside ? PIECE(width, from) : 0) y(n, h, from + c) = ATTENDED(c);
         if (lse.given && inside && from == 0)
             lse(n, h) = nothing ? real(empty) : ATTENDED_LSE * lse_scale;
@@ -231,7 +240,9 @@ REFERENCE_ONCE(attention_paged_split,
         TERM(place, j, INDEX(table(n, j / page)));
         TERM(dot, j, SUM(l, dim, q(n, h, l) * k(place(j), g, l / x, j % page * x + l % x)) * scale);
         TERM(score, j, CAPPED(dot(j)));
-        ATTEND(j, keys, c, v(place(j), g, from + c, j % page));
+        LARGEST(j, keys);
+        auto mixed = MIX(CHANNELS, j, keys, exp(score(j) - m), c, PIECE(width, from),
+                         v(place(j), g, from + c, j % page));
         LOOP(c, PIECE(width, from)) y(n, h, from + c) = ATTENDED(c);
     }
 }

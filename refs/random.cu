@@ -19,14 +19,14 @@ struct ref_four {
     uint32_t w[4];
 };
 
-/* Block `number` of sequence `sequence` under `seed`. */
-REF_FN ref_four ref_philox(uint64_t seed, uint64_t sequence, uint64_t number)
+/* Block `number` of sequence `sequence` under `seed`, by Philox4x32-ROUNDS. */
+template <int ROUNDS = 10> REF_FN ref_four ref_philox(uint64_t seed, uint64_t sequence, uint64_t number)
 {
     uint32_t c[4] = {(uint32_t)number, (uint32_t)(number >> 32), (uint32_t)sequence,
                      (uint32_t)(sequence >> 32)};
     uint32_t low = (uint32_t)seed, high = (uint32_t)(seed >> 32);
     REF_ROLLED
-    for (int round = 0; round < 10; round++) {
+    for (int round = 0; round < ROUNDS; round++) {
         uint64_t p = (uint64_t)0xd2511f53u * c[0], q = (uint64_t)0xcd9e8d57u * c[2];
         c[0] = (uint32_t)(q >> 32) ^ c[1] ^ low;
         c[1] = (uint32_t)q;
@@ -159,7 +159,7 @@ struct ref_draw_integer {
 };
 
 template <class E, int W, class Draw>
-REF_FN ref_exact<E, W> ref_drawn(const ref_stream &stream, const Draw &draw, long long at,
+REF_FN ref_exact<E, W> ref_each_drawn(const ref_stream &stream, const Draw &draw, long long at,
                                  const ref_pack<W> &c, const ref_rules<E> &k)
 {
     ref_exact<E, W> x;
@@ -172,7 +172,7 @@ REF_FN ref_exact<E, W> ref_drawn(const ref_stream &stream, const Draw &draw, lon
     return x;
 }
 
-#define DRAWN(draw, at, c) ref_drawn<E>(stream, draw, at, c, REF_FRAME.k)
+#define DRAWN(draw, at, c) ref_each_drawn<E>(stream, draw, at, c, REF_FRAME.k)
 
 /* The two uniform numbers that normal ones are made of: one for the radius, and for the angle a
  * whole number of steps, which f32 has rounded, or a share of half a turn. */

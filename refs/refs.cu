@@ -1,6 +1,8 @@
 /* refs.cu - all references in one translation unit; compiled once for each REF_PART (ref.h). */
+#include "random.cu"
 #include "attention.cu"
 #include "attention_backward.cu"
+#include "attention_dropout.cu"
 #include "backward.cu"
 #include "cache.cu"
 #include "elementwise.cu"
@@ -12,7 +14,6 @@
 #include "norm.cu"
 #include "optimiser.cu"
 #include "quant.cu"
-#include "random.cu"
 #include "recurrent.cu"
 #include "reduce.cu"
 #include "resize.cu"

@@ -41,12 +41,19 @@ def _ways():
     return {"via_" + name: 3 for name in names}
 
 
+def _changed(table, old, new):
+    """A shipped table with another text in the place of `old`."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../config/kernels", table)
+    with open(path) as text:
+        found = text.read()
+    assert old in found, "%s has no %r" % (table, old)
+    return found.replace(old, new)
+
+
 def _unmasked():
     """flashattention.yaml with all keys seen by all queries."""
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../config/kernels/flashattention.yaml")
-    with open(path) as text:
-        entry, changed = "    reference: attention\n", "    bind: {left: 0 - 1, right: 0 - 1}\n"
-        return text.read().replace(entry, entry + changed)
+    entry = "    reference: attention\n"
+    return _changed("flashattention.yaml", entry, entry + "    bind: {left: 0 - 1, right: 0 - 1}\n")
 
 
 # What is planted into decode.py: cache, kernels with findings, what is said. Kernels are exact eagerly; in a graph
@@ -396,6 +403,13 @@ PYTHON = [
     Case("attention_gradients", "gradients of PyTorch's FlashAttention and memory-efficient attention: quiet",
          ["{python}", "{here}/pytorch/attention_gradients.py"], "{config}/kernels/pytorch_attention.yaml", alone=True,
          checked={"~flash_bwd_dq_dk_dv_loop": 10, "~flash_bwd_convert_dq": 10, "~fmha_cutlassB": 15, "~fmha_cutlassF": 15}),
+    Case("attention_dropout", "PyTorch's FlashAttention with dropout and its gradients, eagerly and in a graph: quiet",
+         ["{python}", "{here}/pytorch/attention_dropout.py"], "{config}/kernels/pytorch_attention.yaml", alone=True,
+         checked={"~flash_fwd_kernel": 30, "~flash_bwd_dq_dk_dv_loop": 30, "~flash_bwd_convert_dq": 30}),
+    Case("attention_dropped", "the same by an entry with the random numbers of another batch: found",
+         ["{python}", "{here}/pytorch/attention_dropout.py"], alone=True,
+         registry_text=_changed("pytorch_attention.yaml", "first: part}", "first: part + 1}"),
+         findings=("~flash_fwd_kernel", "~flash_bwd_dq_dk_dv_loop", "~flash_bwd_convert_dq")),
     # What is right is found wrong by an entry without the mask: so the mask is read.
     Case("attention_unmasked", "the same by an entry that knows of no causal mask: found",
          ["{python}", "{here}/pytorch/attention.py"], alone=True, registry_text=_unmasked(),

@@ -517,6 +517,7 @@ static bool depends_on_all(const char *reference)
            strcmp(reference, "quantise_tiles") == 0 || strcmp(reference, "nll_loss_images") == 0 ||
            strcmp(reference, "flip") == 0 || strcmp(reference, "repeat_index") == 0 ||
            strcmp(reference, "histogram_range") == 0 || strcmp(reference, "linspace") == 0 ||
+           strcmp(reference, "attention_dropout_backward") == 0 ||
            strncmp(reference, "random_", 7) == 0;
 }
 

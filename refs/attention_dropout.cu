@@ -1,0 +1,123 @@
+/*
+ * attention_dropout.cu - attention with dropout, and its gradient, as FlashAttention 2 has them
+ * (Dao 2023): y = rescale (z p) v, where p are the probabilities of attention.cu, z is 1 or 0 for
+ * each query and key, and rescale one over the share of ones.
+ *
+ * z follows from the seed and the offset that a launch was given: 16 x 32 scores of one head of one
+ * batch share 32 blocks of 16 bytes from Philox4x32 with seven rounds (Salmon et al. 2011), a block
+ * for each lane of the warp that holds them, and z is 1 where the byte is at most `keep`. In a CUDA
+ * graph the seed and the offset lie in memory, and `within` is added to the offset. `first` is the
+ * number of the first batch, where only some of a launch are checked.
+ */
+#include "ref.h"
+
+/* The launch's random state. */
+struct ref_dropout {
+    uint64_t seed, offset;
+    long long heads;
+    int keep;
+
+    /* Whether query i and key j of head h of batch n go together. The order of bytes is that of the
+     * accumulators of mma.m16n8k16: rows and columns of 8, two neighbours a lane. */
+    REF_FN bool keeps(long long n, long long h, long long i, long long j) const
+    {
+        const int row = (int)(i % 16), column = (int)(j % 32);
+        const uint64_t lane = (uint64_t)(row % 8 * 4 + column % 8 / 2);
+        const uint64_t place = (uint64_t)(i / 16) | (uint64_t)(j / 32) << 32;
+        const ref_four block =
+            ref_philox<7>(seed, place, offset + (uint64_t)(n * heads + h) * 32 + lane);
+        const int byte = column / 8 * 4 + row / 8 * 2 + column % 2;
+        uint32_t word = block.w[0];
+        REF_UNROLL
+        for (int w = 1; w < 4; w++)
+            word = byte / 4 == w ? block.w[w] : word;
+        return (int)(word >> byte % 4 * 8 & 255) <= keep;
+    }
+};
+
+#define DROPOUT                                                                                    \
+    const uint64_t word = (uint64_t)seed_high.v << 32 | (uint64_t)seed_low.v;                      \
+    const uint64_t begin = ref_given_words(offset_at, (uint64_t)offset.v) + (uint64_t)within.v;    \
+    const ref_dropout dropout = {ref_given_words(seed_at, word), begin, heads, (int)keep}
+
+// y = rescale (z softmax(scale q k^T)) v; lse without z
+REFERENCE_ONCE(attention_dropout,
+               "in q[batch][queries][heads][dim], in k[batch][keys][kv_heads][dim], "
+               "in v[batch][keys][kv_heads][width], in seed_at?[2], in offset_at?[2], "
+               "out y[batch][queries][heads][width], out lse?[batch][heads][queries], "
+               "real scale, real rescale = 1, real empty = -inf, real seed_low = 0, "
+               "real seed_high = 0, real offset = 0, real within = 0, int keep = 255, "
+               "int first = 0, int left = -1, int right = -1, each width")
+{
+    DROPOUT;
+    SAMPLE(item, batch * heads * queries * PIECES(width), PIECE_BUDGET(keys * dim))
+    {
+        QUERY(item, queries, width);
+        ref_window seen(i + keys - queries, keys, left, right);
+        TERM(key, j, j + seen.first);
+        TERM(kept, j, dropout.keeps(first + n, h, i, key(j)));
+        TERM(score, j, DOT(l, dim, q(n, i, h, l) * k(n, key(j), g, l)) * scale);
+        LARGEST(j, seen.count);
+        auto mixed = MIX(CHANNELS, j, seen.count, exp(score(j) - m), c, PIECE(width, from),
+                         kept(j) ? real(v(n, key(j), g, from + c)) : real(0.0));
+        LOOP(c, PIECE(width, from)) y(n, i, h, from + c) = ATTENDED(c) * rescale;
+        if (lse.given && from == 0)
+            lse(n, h, i) = ATTENDED_LSE;
+    }
+}
+
+/* The terms of b: query i and head h against key j of head g. t is z p (dy v^T - delta / rescale),
+ * less p delta / rescale where z is 0: the gradient of a score over rescale. */
+#define DROPPED_TERMS(b, i, h, j, g, slope)                                                        \
+    TERM(score, b, DOT(l, dim, q(n, i, h, l) * k(n, j, g, l)) * scale);                            \
+    TERM(p, b, lse(n, h, i).value(0) < -1e300 ? real(0.0) : exp(score(b) - lse(n, h, i)));         \
+    TERM(kept, b, dropout.keeps(first + n, h, i, j));                                              \
+    TERM(change, b, DOT(c, width, dy(n, i, h, c) * v(n, j, g, c)));                                \
+    TERM(t, b, p(b) * ((kept(b) ? change(b) : real(0.0)) - slope / rescale))
+
+// the gradient of `attention_dropout`, from y and lse of its forward pass: dv = rescale (z p)^T dy,
+// and those of `attention` with rescale z (dy v^T) in the place of dy v^T
+REFERENCE_ONCE(attention_dropout_backward,
+               "in q[batch][queries][heads][dim], in k[batch][keys][kv_heads][dim], "
+               "in v[batch][keys][kv_heads][width], in dy[batch][queries][heads][width], "
+               "in lse[batch][heads][queries], in y[batch][queries][heads][width], "
+               "in seed_at?[2], in offset_at?[2], out dq?[batch][queries][heads][dim], "
+               "out dk?[batch][keys][kv_heads][dim], out dv?[batch][keys][kv_heads][width], "
+               "real scale, real rescale = 1, real seed_low = 0, real seed_high = 0, "
+               "real offset = 0, real within = 0, int keep = 255, int first = 0, int left = -1, "
+               "int right = -1")
+{
+    DROPOUT;
+    const long long share = heads / (kv_heads > 0 ? kv_heads : 1), shift = keys - queries;
+    SAMPLE(item, dq.given ? batch * heads * queries * PIECES(dim) : 0, PIECE_BUDGET(keys * dim))
+    {
+        QUERY(item, queries, dim);
+        ref_window seen(i + shift, keys, left, right);
+        real slope = SUM(c, width, dy(n, i, h, c) * y(n, i, h, c));
+        TERM(j, b, b + seen.first);
+        DROPPED_TERMS(b, i, h, j(b), g, slope);
+        auto mixed = MIX(CHANNELS, b, seen.count, t(b) * FACTOR, c, PIECE(dim, from),
+                         k(n, j(b), g, from + c));
+        LOOP(c, PIECE(dim, from)) dq(n, i, h, from + c) = mixed[c] * REST * rescale;
+    }
+    long long most = PIECES(dim) > PIECES(width) ? PIECES(dim) : PIECES(width);
+    SAMPLE(item, dk.given || dv.given ? batch * kv_heads * keys * most : 0,
+           PIECE_BUDGET(queries * share * dim))
+    {
+        long long row = item / most, from = item % most * CHANNELS;
+        long long n = row / keys / kv_heads, g = row / keys % kv_heads, j = row % keys;
+        ref_window by(j - shift, queries, right, left);
+        TERM(i, b, by.first + b % by.count);
+        TERM(h, b, g * share + b / by.count);
+        DROPPED_TERMS(b, i(b), h(b), j, g,
+                      DOT(c, width, dy(n, i(b), h(b), c) * y(n, i(b), h(b), c)));
+        long long wide = dk.given && from < dim ? PIECE(dim, from) : 0;
+        auto pulled = MIX(CHANNELS, b, wide > 0 ? share * by.count : 0, t(b) * FACTOR, c, wide,
+                          q(n, i(b), h(b), from + c));
+        LOOP(c, wide) dk(n, j, g, from + c) = pulled[c] * REST * rescale;
+        wide = dv.given && from < width ? PIECE(width, from) : 0;
+        auto mixed = MIX(CHANNELS, b, wide > 0 ? share * by.count : 0, kept(b) ? p(b) : real(0.0),
+                         c, wide, dy(n, i(b), h(b), from + c));
+        LOOP(c, wide) dv(n, j, g, from + c) = mixed[c] * rescale;
+    }
+}
