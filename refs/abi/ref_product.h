@@ -94,6 +94,7 @@ struct ref_product {
     double half_ulp; /* over the power of two at or below |c|, or `least` */
     double least, largest;
     double absolute, relative, of_added, of_sum;
+    double of_times; /* a part of the margin that is multiplied by |times|, where that is over 1 */
     double own, own_sum;
     double floor; /* of beta: squares below the smallest number are lost */
     double odds;

@@ -182,7 +182,8 @@ template <int D> struct ref_pass_of_c : ref_pass<D> {
  * explain. NaN: it cannot be judged. Other sums of squares stay below Inf. */
 REF_FN double ref_margin_square(const ref_product &p, double got, double added)
 {
-    double size = ref_abs(got), absolute = p.absolute * ref_more(ref_abs(ref_times(p)), 1.0);
+    double size = ref_abs(got), times = ref_more(ref_abs(ref_times(p)), 1.0);
+    double absolute = p.absolute + p.of_times * times;
     double margin = p.half_ulp * ref_binade(size, p.least) + absolute + p.relative * size +
                     p.of_added * added + p.own * (size + added);
     double square = margin * margin;

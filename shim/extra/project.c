@@ -115,7 +115,8 @@ static bool scales_of(const struct binding *binding, const struct snapshot_plan 
     int64_t of[2];
     for (int i = 0; i < 2; i++) {
         of[i] = REF_SCALE_GROUP(size[i], tensor->dim[i], group);
-        if (of[i] > UINT32_MAX || size[i] > UINT32_MAX)
+        bool each_has_one = size[i] > 0 && (size[i] - 1) / of[i] < tensor->dim[i];
+        if (!each_has_one || of[i] > UINT32_MAX || size[i] > UINT32_MAX)
             return false;
     }
     *out = (struct ref_scales){
@@ -143,7 +144,7 @@ static bool describe_factors(struct ref_product *product, const struct binding *
     if (!promise->timed || absent_as_one(binding, promise->times))
         return true;
     product->times = factors_at(binding, whole, promise->times);
-    return product->times != NULL;
+    return product->times && binding->call.tensor[promise->times].dim[0] > 0;
 }
 
 static double scale_of(const struct binding *binding, int slot)
@@ -250,7 +251,7 @@ static bool add_point(struct ref_product *product, const struct ref_call *call,
     product->relative += u;
     product->of_added += u;
     product->of_sum *= 1 + u;
-    product->absolute += u * product->least;
+    product->of_times += u * product->least;
     return true;
 }
 
@@ -300,7 +301,7 @@ static bool bound(struct ref_product *product, const struct ref_call *call,
     /* What is accumulated to may have been in the sum from its beginning (ref_judge.h). */
     product->of_added = 1.001 * (rho + 8 * u + (output->accumulates ? sum : 0));
     product->relative = 1.001 * output->rtol;
-    product->absolute += (k + 8) * call->underflow * fmax(alpha, 1);
+    product->of_times = (k + 8) * call->underflow * fmax(alpha, 1);
     if (product->least == FLT_MIN) /* bf16 too: what is below it may be flushed */
         product->absolute += FLT_MIN;
     return add_point(product, call, output);

@@ -1,8 +1,7 @@
 /*
- * formals.c - the parser of formals.h: one pass over the text, a cursor, no allocation.
- *
- * Slots of int formals come after those of all named dims, and dims may follow an int formal in
- * the text; so int formals are numbered by a last step.
+ * formals.c - the parser of formals.h: one pass over the text, a cursor, no allocation. Slots of
+ * int formals come after those of all named dims, and dims may follow an int formal in the text; so
+ * int formals are numbered by a last step.
  */
 #include "lang/formals.h"
 #include "lang/formals_cursor.h"
@@ -43,11 +42,11 @@ static const char *formals_resolve_product(const struct formals *formals,
         for (int d = 0; d < added->ndim; d++)
             fits &= formal_has_size(out, added->dim[d].size);
     }
-    if (product->scaled)
-        fits &= dims == 2 && formals_array(formals, product->a_scale)->ndim == 2 &&
+    if (product->scaled) /* a matrix of scales has its dims in the same order */
+        fits &= dims == 2 && a->dim[0].size == product->rows && b->dim[1].size == product->cols &&
+                formals_array(formals, product->a_scale)->ndim == 2 &&
                 formals_array(formals, product->b_scale)->ndim == 2;
-    if (product->timed)
-        fits &= formals_array(formals, product->times)->ndim == 1;
+    fits &= !product->timed || formals_array(formals, product->times)->ndim == 1;
     return fits ? NULL : "the dims of these arrays are not those of a product";
 }
 
@@ -475,25 +474,23 @@ static enum status take_product_scales(struct cursor *in, const struct formals *
 {
     char name[FORMAL_NAME];
     const char *start;
-    enum status status = STATUS_OK;
     product->group = -1;
     product->scaled = cursor_keyword(in, "by");
-    if (product->scaled) {
+    enum status status = STATUS_OK;
+    if (product->scaled)
         status = take_slot(in, formals, true, "expected an array", &product->a_scale);
-        if (!status)
-            status = take_slot(in, formals, true, "expected an array", &product->b_scale);
-        struct cursor ahead = *in;
-        const struct formal *formal =
-            status || take_word(&ahead, name, &start) ? NULL : formals_find(formals, name);
-        if (formal && formal->kind == FORMAL_INT) {
-            product->group = (int)(formal - formals->formal);
-            in->at = ahead.at;
-        }
+    if (product->scaled && !status)
+        status = take_slot(in, formals, true, "expected an array", &product->b_scale);
+    struct cursor ahead = *in;
+    bool more = product->scaled && !status && !take_word(&ahead, name, &start);
+    const struct formal *formal = more ? formals_find(formals, name) : NULL;
+    if (formal && formal->kind == FORMAL_INT) {
+        product->group = (int)(formal - formals->formal);
+        in->at = ahead.at;
     }
     product->timed = !status && cursor_keyword(in, "times");
-    if (product->timed)
-        status = take_slot(in, formals, true, "expected an array", &product->times);
-    return status;
+    return product->timed ? take_slot(in, formals, true, "expected an array", &product->times)
+                          : status;
 }
 
 /* What stands after "product". */
@@ -514,8 +511,7 @@ static enum status take_product(struct cursor *in, struct formals *formals)
         if (!status)
             status = take_slot(in, formals, true, "expected a real or an array", &added->array);
     }
-    if (!status)
-        status = take_product_scales(in, formals, &product);
+    status = status ? status : take_product_scales(in, formals, &product);
     const char *wrong = status ? NULL : formals_resolve_product(formals, &product);
     formals->product = product;
     formals->has_product = true;

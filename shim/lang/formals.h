@@ -32,7 +32,8 @@
  * a and b, and what is added. The last dims of c are those that it shares with one of the two; the
  * dim that these share and c has not is summed over; a dim of all three is a batch. "by a_scale
  * b_scale group": each element of a is multiplied by one of a_scale, of b by one of b_scale, where
- * a scale stands for one element, for all, or for a block (ref_scale_group); `group` is an int.
+ * a scale stands for one element, for all, or for a block (REF_SCALE_GROUP); `group` is an int.
+ * Then a lies as [m][k] and b as [k][n].
  * "times d_scale": all of it is multiplied by the only element of d_scale.
  *
  * "sums dw = x dy over batch out_h out_w": an element of the output dw is the sum of at most that

@@ -185,10 +185,12 @@ static void some_are_not_projected(void **state)
         MATRICES "const f32 a_scale[1][1], const f32 b_scale[1][1], bf16 d[96][128], "
                  "const f16 d_scale[1]",
         MATRICES "inout f32 a_scale[1][1], const f32 b_scale[1][1], bf16 d[96][128]",
+        MATRICES "const f32 a_scale[96][2], const f32 b_scale[2][128], bf16 d[96][128]",
     };
     (void)state;
     for (size_t i = 0; i < sizeof signatures / sizeof *signatures; i++) {
-        struct world *w = world_of(signatures[i], "reference: gemm_f8");
+        /* A scale for 16 elements of k, where there are two. */
+        struct world *w = world_of(signatures[i], "reference: gemm_f8, bind: {group: 16}");
         if (w->plan.wanted)
             fail_msg("%s: projected", signatures[i]);
         world_end(w);

@@ -316,6 +316,8 @@ static void test_product_is_checked(void **state)
     refuses(MATRICES "product c = a b times a", 54, "not those of a product");
     refuses("in a[s][m][k], in b[s][k][n], in t[h][w], out c[s][m][n], product c = a b by t t", 67,
             "not those of a product");
+    refuses("in a[k][m], in b[k][n], in t[h][w], out c[m][n], product c = a b by t t", 58,
+            "not those of a product");
     refuses(MATRICES "product c = a b, real t", 63, "nothing else follows");
     refuses("in a[k], in b[k], out c[k], product c = a b", 37, "of two matrices");
     refuses("in a[m][4], in b[4][n], out c[m][n], product c = a b", 46, "not those of a product");
