@@ -20,7 +20,8 @@ struct ref_four {
 };
 
 /* Block `number` of sequence `sequence` under `seed`, by Philox4x32-ROUNDS. */
-template <int ROUNDS = 10> REF_FN ref_four ref_philox(uint64_t seed, uint64_t sequence, uint64_t number)
+template <int ROUNDS = 10>
+REF_FN ref_four ref_philox(uint64_t seed, uint64_t sequence, uint64_t number)
 {
     uint32_t c[4] = {(uint32_t)number, (uint32_t)(number >> 32), (uint32_t)sequence,
                      (uint32_t)(sequence >> 32)};
@@ -160,7 +161,7 @@ struct ref_draw_integer {
 
 template <class E, int W, class Draw>
 REF_FN ref_exact<E, W> ref_each_drawn(const ref_stream &stream, const Draw &draw, long long at,
-                                 const ref_pack<W> &c, const ref_rules<E> &k)
+                                      const ref_pack<W> &c, const ref_rules<E> &k)
 {
     ref_exact<E, W> x;
     x.k = k;

@@ -106,8 +106,8 @@ static const float *factors_at(const struct binding *binding, const struct snaps
 }
 
 /* The factors in `slot` of a matrix of size[0] by size[1]. */
-static bool scales_of(const struct binding *binding, const struct snapshot_plan *whole, int slot,
-                      const int64_t size[2], int64_t group, struct ref_scales *out)
+static bool factor_scales(const struct binding *binding, const struct snapshot_plan *whole,
+                          int slot, const int64_t size[2], int64_t group, struct ref_scales *out)
 {
     const struct ref_tensor *tensor = &binding->call.tensor[slot];
     if (absent_as_one(binding, slot))
@@ -136,10 +136,10 @@ static bool describe_factors(struct ref_product *product, const struct binding *
     int64_t group =
         promise->group < 0 ? 0 : binding->call.size[formals->formal[promise->group].slot];
     if (promise->scaled &&
-        (!scales_of(binding, whole, promise->a_scale, (int64_t[]){product->m, product->k}, group,
-                    &product->a_scales) ||
-         !scales_of(binding, whole, promise->b_scale, (int64_t[]){product->k, product->n}, group,
-                    &product->b_scales)))
+        (!factor_scales(binding, whole, promise->a_scale, (int64_t[]){product->m, product->k},
+                        group, &product->a_scales) ||
+         !factor_scales(binding, whole, promise->b_scale, (int64_t[]){product->k, product->n},
+                        group, &product->b_scales)))
         return false;
     if (!promise->timed || absent_as_one(binding, promise->times))
         return true;

@@ -105,7 +105,7 @@ static launch_kernel driver_launch(void *libcuda)
     return NULL;
 }
 
-/* A kernel of the same parameters that the driver knows by a CUfunction. */
+/* A kernel of the same parameters, for a launch by a CUfunction. */
 static const char empty_ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
                                 ".visible .entry bench_empty(.param .u64 x, .param .u64 y, "
                                 ".param .u32 n)\n{\n    ret;\n}\n";

@@ -1,7 +1,7 @@
 /*
  * philox.h - the words that cuRAND's Philox4x32-10 gives a thread, computed plainly from the paper
- * (Salmon et al. 2011), and the uniform numbers that cuRAND makes of them; and the zeros and ones of
- * FlashAttention's dropout. For test_random.c, test_catalogue.c and tests/scenario/torch_random.
+ * (Salmon et al. 2011), and the uniform numbers that cuRAND makes of them; and the zeros and ones
+ * of FlashAttention's dropout. For test_random.c, test_catalogue.c and tests/scenario/torch_random.
  */
 #ifndef TESTS_PHILOX_H
 #define TESTS_PHILOX_H
@@ -32,8 +32,8 @@ PHILOX_FN void philox_block(uint32_t c[4], uint32_t k0, uint32_t k1)
     philox_rounds(c, k0, k1, 10);
 }
 
-/* Whether dropout keeps query i and key j of a head. A warp holds tiles of 16 x 32 scores: byte b of
- * a lane stands for one of its 16, which lie as the results of four products of 16 x 8 do. */
+/* Whether dropout keeps query i and key j of a head. A warp holds tiles of 16 x 32 scores: byte b
+ * of a lane stands for one of its 16, which lie as the results of four products of 16 x 8 do. */
 PHILOX_FN int philox_keeps(uint64_t seed, uint64_t offset, int64_t head, int64_t i, int64_t j,
                            int keep)
 {
