@@ -84,7 +84,9 @@ static bool add_shared(struct lift *lift, const struct ptx_variable *list, unsig
         if (lift->parts == LIFT_PARTS ||
             (lift->parts && (list[i].is_extern || part[-1].variable->is_extern)))
             return false;
-        *part = (struct lift_part){&list[i], (lift->merged.bytes + 15) / 16 * 16};
+        /* A tensor map's box is swizzled by its address: it keeps the alignment of its array. */
+        const size_t align = list[i].align > 16 ? list[i].align : 16;
+        *part = (struct lift_part){&list[i], (lift->merged.bytes + align - 1) / align * align};
         lift->merged.bytes = part->offset + list[i].bytes;
         lift->merged.align =
             list[i].align > lift->merged.align ? list[i].align : lift->merged.align;

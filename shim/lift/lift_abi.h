@@ -94,7 +94,7 @@ struct lift_bulk {
     uint32_t index;                /* of a store: the array's place in lift_call.array */
     uint32_t format, bytes;        /* of an element that has a shadow; others have `bytes` */
     uint32_t judged;               /* whether elements without a shadow are compared */
-    uint32_t sent, mask, refused;  /* filled in: bytes of the box, the threads, if it failed */
+    uint32_t sent, mask, refused;  /* filled in: bytes of the box, threads, refused units */
 };
 
 /* Shadows of shared memory that find no room in it lie in device memory, in a place for each block

@@ -70,7 +70,9 @@ struct lift_made {
     const struct ptx_operand *address, *size[LIFT_MADE_DIMS], *stride[LIFT_MADE_DIMS - 1];
     unsigned box[LIFT_MADE_DIMS];
     unsigned rank, element, swizzle;
+    unsigned seen; /* MADE_... of the fields that must have one value, and are written */
 };
+enum { MADE_SWIZZLE = 1, MADE_INTERLEAVE = 2, MADE_FILL = 4, MADE_STEP = 8 /* << dim */ };
 
 struct lift {
     struct arena arena;

@@ -229,7 +229,7 @@ static enum lift_refusal note_bulk(struct lift *lift, unsigned at, struct error 
     return LIFT_OK;
 }
 
-/* The bytes of a map, which a lifted kernel has not. */
+/* Refuses kernels that read the bytes of a map: a lifted one has what it describes there. */
 static enum lift_refusal refuse_reading_maps(const struct lift *lift, struct error *err)
 {
     for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
@@ -353,6 +353,21 @@ static bool has_output(struct lift *lift)
     return r.changed;
 }
 
+/* Elements of a map are read as what the whole array holds: several maps of one array, or other
+ * accesses to it, may have elements of another size. */
+static enum lift_refusal refuse_mixed_maps(const struct lift *lift, struct error *err)
+{
+    for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
+        const struct lift_step *step = &lift->step[i];
+        if (!lift_is_bulk(step->class_) || step->made < 0 || step->array < 0)
+            continue;
+        enum dtype dtype = lift->view[step->array].dtype;
+        if (is_number(dtype) && value_bytes(dtype) != lift->made[step->made].element)
+            return lift_refuse(lift, &lift->kernel->instructions[i], LIFT_MAP, err);
+    }
+    return LIFT_OK;
+}
+
 enum lift_refusal lift_find_arrays(struct lift *lift, struct error *err)
 {
     enum lift_refusal refusal = LIFT_OK;
@@ -371,6 +386,8 @@ enum lift_refusal lift_find_arrays(struct lift *lift, struct error *err)
         if (!lift->view[i].dtype)
             lift->view[i].dtype = DTYPE_U8;
     }
+    if (!refusal)
+        refusal = refuse_mixed_maps(lift, err);
     if (!refusal && !has_output(lift))
         refusal = lift_refuse(lift, NULL, LIFT_NO_OUTPUT, err);
     return refusal ? refusal : refuse_reading_back(lift, err);
@@ -381,6 +398,7 @@ enum lift_refusal lift_find_arrays(struct lift *lift, struct error *err)
 struct loaded {
     struct lift *lift;
     bool any, changed;
+    bool local; /* local memory has what depends on memory */
 };
 
 static void gather_loaded(void *user, unsigned reg)
@@ -396,6 +414,13 @@ static void give_loaded(void *user, unsigned reg)
     l->lift->reg[reg].loaded |= l->any;
 }
 
+/* Whether an instruction counts at a barrier, or waits there or for other threads of the warp. */
+static bool concerns_others(const struct ptx_instruction *ins)
+{
+    return strstr(ins->opcode, "bar") || ptx_has_modifier(ins, "mbarrier") ||
+           ptx_has_modifier(ins, "sync") || ins->opcode[0] == 'w'; /* wgmma.wait_group */
+}
+
 /* Whether a branch passes over some instructions that concern its own thread alone. */
 static bool passes_over(const struct lift *lift, unsigned at)
 {
@@ -404,11 +429,21 @@ static bool passes_over(const struct lift *lift, unsigned at)
     if (lift->step[at].class_ != CLASS_BRANCH || all[at].operands[0].target <= at)
         return false;
     for (unsigned i = at + 1; i < all[at].operands[0].target; i++) {
-        bool waits = strstr(all[i].opcode, "bar") || all[i].opcode[0] == 'w'; /* wgmma.wait_group */
-        if (!memchr(own, lift->step[i].class_, sizeof own) || lift->step[i].target || waits)
+        if (!memchr(own, lift->step[i].class_, sizeof own) || lift->step[i].target ||
+            concerns_others(&all[i]))
             return false;
     }
     return true;
+}
+
+/* `any` is that of what an instruction writes, to registers or to local memory. */
+static void give_loaded_results(struct loaded *l, const struct ptx_instruction *ins)
+{
+    if (ins->space == PTX_LOCAL && strcmp(ins->opcode, "st") == 0) {
+        l->changed |= l->any && !l->local;
+        l->local |= l->any;
+    }
+    lift_each_result(ins, give_loaded, l);
 }
 
 /* What a branch that memory decides about passes over depends on memory. */
@@ -417,7 +452,7 @@ static void spread_passed(struct loaded *l, unsigned at)
     const struct ptx_instruction *ins = &l->lift->kernel->instructions[at];
     l->any = ins->guarded && l->lift->reg[ins->guard].loaded && passes_over(l->lift, at);
     for (unsigned i = at + 1; l->any && i < ins->operands[0].target; i++)
-        lift_each_result(&l->lift->kernel->instructions[i], give_loaded, l);
+        give_loaded_results(l, &l->lift->kernel->instructions[i]);
 }
 
 static void spread_loaded(struct lift *lift)
@@ -428,11 +463,12 @@ static void spread_loaded(struct lift *lift)
         for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
             const struct ptx_instruction *ins = &lift->kernel->instructions[i];
             enum lift_class class_ = lift->step[i].class_;
-            l.any = class_ == CLASS_LOAD || class_ == CLASS_PRODUCT;
+            l.any = class_ == CLASS_LOAD || class_ == CLASS_PRODUCT ||
+                    (l.local && ins->space == PTX_LOCAL && strcmp(ins->opcode, "ld") == 0);
             lift_each_source(ins, gather_loaded, &l);
             if (ins->guarded)
                 l.any |= lift->reg[ins->guard].loaded;
-            lift_each_result(ins, give_loaded, &l);
+            give_loaded_results(&l, ins);
             if (class_ == CLASS_BRANCH)
                 spread_passed(&l, i);
         }
@@ -477,6 +513,31 @@ static bool branches_loaded(const struct lift *lift)
     return false;
 }
 
+/* Whether memory decides what an instruction counts at an mbarrier, or which threads come to it. A
+ * box's corner may come from memory: its bytes are counted all the same. */
+static bool counts_loaded(struct lift *lift, unsigned at)
+{
+    const struct ptx_instruction *ins = &lift->kernel->instructions[at];
+    const bool bulk = lift_is_bulk(lift->step[at].class_);
+    struct loaded l = {.lift = lift, .any = ins->guarded && lift->reg[ins->guard].loaded};
+    if (bulk || strcmp(ins->opcode, "mbarrier") == 0) {
+        for (unsigned i = 0; i < ins->operand_count; i++) {
+            if (!bulk || &ins->operands[i] != lift_bulk_box(ins))
+                lift_each_register(&ins->operands[i], gather_loaded, &l);
+        }
+    }
+    return l.any && (bulk || concerns_others(ins));
+}
+
+static bool any_counts_loaded(struct lift *lift)
+{
+    for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
+        if (counts_loaded(lift, i))
+            return true;
+    }
+    return false;
+}
+
 enum lift_refusal lift_find_loaded(struct lift *lift, struct error *err)
 {
     const struct ptx_instruction *counting = find_instruction(lift, counts_threads);
@@ -484,7 +545,7 @@ enum lift_refusal lift_find_loaded(struct lift *lift, struct error *err)
     spread_loaded(lift);
     const bool any = branches_loaded(lift);
     /* Where accesses are refused, threads may go other ways than the kernel's. */
-    if (any && waiting)
+    if (waiting && (any || any_counts_loaded(lift)))
         return lift_refuse(lift, waiting, LIFT_WAITS, err);
     for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
         const struct ptx_instruction *ins = &lift->kernel->instructions[i];

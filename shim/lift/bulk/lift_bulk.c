@@ -213,7 +213,7 @@ static void put_arrival(struct lift_writer *w)
     lift_put_plain(w, "fence.proxy.async.shared::cta;");
     lift_put_plain(w, "ld.local.b32 %%ci0, [cuvet_bulk+%zu];", BULK(mask));
     lift_put_plain(w, "bar.warp.sync %%ci0;");
-    lift_put_plain(w, "fence.acq_rel.cta;"); /* for all of them: the count orders nothing */
+    lift_put_plain(w, "fence.acq_rel.cta;"); /* complete_tx is relaxed */
     lift_put_plain(w, "ld.local.b32 %%ci0, [cuvet_bulk+%zu];", BULK(sent));
     textbuf_printf(w->out, "\t%smbarrier.complete_tx.relaxed.cta.shared::cta.b64 ", w->guard);
     lift_put_operand(w->out, w->lift, &w->ins->operands[2]);

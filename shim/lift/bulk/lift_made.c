@@ -129,6 +129,24 @@ static unsigned element_of(uint64_t type)
     return type < sizeof bytes ? bytes[type] : 0;
 }
 
+/* How elements lie: the swizzle, and what must have one value. */
+static bool read_map_mode(struct lift_made *made, const char *field, uint64_t dim, uint64_t value)
+{
+    if (strcmp(field, "swizzle_mode") == 0) {
+        made->swizzle = (unsigned)value;
+        made->seen |= MADE_SWIZZLE;
+        return true;
+    }
+    if (strcmp(field, "element_stride") == 0 && dim < LIFT_MAP_DIMS) {
+        made->seen |= (unsigned)MADE_STEP << dim;
+        return value == 1;
+    }
+    made->seen |= strcmp(field, "interleave_layout") == 0 ? MADE_INTERLEAVE
+                  : strcmp(field, "fill_mode") == 0       ? MADE_FILL
+                                                          : 0;
+    return value == 0;
+}
+
 /* A field that the kernel's text has as a number; false: it has another, or there is no rule. */
 static bool read_map_number(struct lift_made *made, const char *field, uint64_t dim, uint64_t value)
 {
@@ -138,11 +156,8 @@ static bool read_map_number(struct lift_made *made, const char *field, uint64_t 
         made->box[dim] = (unsigned)value;
     else if (strcmp(field, "elemtype") == 0)
         made->element = element_of(value);
-    else if (strcmp(field, "swizzle_mode") == 0)
-        made->swizzle = (unsigned)value;
     else
-        return strcmp(field, "element_stride") == 0 ? value == 1
-                                                    : value == 0; /* interleave_layout, fill_mode */
+        return read_map_mode(made, field, dim, value);
     return true;
 }
 
@@ -152,10 +167,10 @@ static bool read_field(const struct lift *lift, const struct ptx_instruction *in
 {
     unsigned last = ins->operand_count - 1;
     const char *field = ins->modifier_count > 2 ? ins->modifiers[2] : "";
+    if (ins->operand_count < 2 || last > 2 || (last == 2 && ins->operands[1].kind != PTX_IMMEDIATE))
+        return false;
     const struct ptx_operand *value = &ins->operands[last];
     uint64_t dim = last == 2 ? ins->operands[1].bits : 0, number;
-    if (last < 1 || last > 2 || (last == 2 && ins->operands[1].kind != PTX_IMMEDIATE))
-        return false;
     const struct ptx_operand **at = value_of(made, field, dim);
     if (at) {
         *at = value;
@@ -165,12 +180,14 @@ static bool read_field(const struct lift *lift, const struct ptx_instruction *in
            read_map_number(made, field, dim, number);
 }
 
+/* Whether each field is written: one that is not has what lay in the buffer before. */
 static bool is_whole(const struct lift_made *made)
 {
     const unsigned row = made->box[0] * made->element;
-    bool whole = made->address && made->rank && made->rank <= LIFT_MAP_DIMS && made->element &&
-                 row && row % 16 == 0 && made->swizzle <= 3 &&
-                 (!made->swizzle || row == 16u << made->swizzle);
+    bool whole = made->rank && made->rank <= LIFT_MAP_DIMS;
+    const unsigned all = whole ? ((unsigned)MADE_STEP << made->rank) - 1 : 0;
+    whole = whole && (made->seen & all) == all && made->address && made->element && row &&
+            row % 16 == 0 && made->swizzle <= 3 && (!made->swizzle || row == 16u << made->swizzle);
     for (unsigned i = 0; whole && i < made->rank; i++)
         whole = made->size[i] && made->box[i] && (!i || made->stride[i - 1]);
     return whole;
@@ -227,7 +244,8 @@ int lift_made_of(const struct lift *lift, const struct ptx_instruction *ins)
 {
     const struct ptx_operand *o = &lift_bulk_box(ins)->items[0];
     for (unsigned deep = 0; o->kind == PTX_REGISTER && deep < 8; deep++) {
-        for (unsigned i = 0; i < lift->mades; i++) {
+        /* Of a register that is written several times its value here is not known. */
+        for (unsigned i = 0; lift->reg[o->reg].def >= 0 && i < lift->mades; i++) {
             if (lift->kernel->instructions[lift->made[i].at].operands[0].items[0].reg == o->reg)
                 return (int)i;
         }

@@ -131,7 +131,7 @@ static struct bench_result check_bulk(const struct bulk_case *c)
     return out;
 }
 
-/* The last tile along k is missing: the product of what is left. */
+/* The last element is 8 ulp too small. */
 static void lose(unsigned param, void *array, uint64_t bytes)
 {
     (void)param;

@@ -24,27 +24,34 @@
     " [%r3], [" map ", {%r6, %r1}], [%r5]"
 #define WAIT "WAIT: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r5], %r6; @!%p2 bra WAIT;\n"
 
+/* A number from memory, and a predicate of it. */
+#define PICKED "ld.global.u32 %r7, [%d7]; setp.ne.u32 %p1, %r7, 0;\n"
+/* The predicate made anew, of a number that has been in local memory. */
+#define LOCAL                                                                                      \
+    ".local .b32 l;\nst.local.u32 [l], %r7; ld.local.u32 %r8, [l]; setp.ne.u32 %p3, %r8, 0;\n"
+
 /* A map in shared memory, copied to the launch's: f16, in rows of 64. */
 #define FIELD(name, value) "tensormap.replace.tile." name "[%d5], " value ";\n"
-#define MADE(size, swizzle)                                                                        \
+#define MADE_BY(size, modes)                                                                       \
     FIELD("global_address.shared::cta.b1024.b64 ", "%d3")                                          \
     FIELD("rank.shared::cta.b1024.b32 ", "1")                                                      \
     "mov.b32 %r7, 64; mov.b32 %r8, 1; mov.b64 %d8, 128;\n" FIELD("box_dim.shared::cta.b1024.b32 ", \
                                                                  "0, %r7")                         \
-        FIELD("box_dim.shared::cta.b1024.b32 ",                                                    \
-              "1, 8") FIELD("global_dim.shared::cta.b1024.b32 ",                                   \
-                            "0, 64") FIELD("global_dim.shared::cta.b1024.b32 ", "1, " size)        \
-            FIELD("global_stride.shared::cta.b1024.b64 ",                                          \
-                  "0, %d8") FIELD("element_stride.shared::cta.b1024.b32 ", "0, %r8")               \
-                FIELD("element_stride.shared::cta.b1024.b32 ",                                     \
-                      "1, %r8") FIELD("elemtype.shared::cta.b1024.b32 ", "6")                      \
-                    FIELD("interleave_layout.shared::cta.b1024.b32 ", "0")                         \
-                        FIELD("swizzle_mode.shared::cta.b1024.b32 ", swizzle)                      \
-                            FIELD("fill_mode.shared::cta.b1024.b32 ",                              \
-                                  "0") "tensormap.cp_fenceproxy.global.shared::cta.tensormap::"    \
-                                       "generic.release.gpu.sync.aligned"                          \
-                                       " [%d4], [%d5], 128;\n"                                     \
-                                       "fence.proxy.tensormap::generic.acquire.gpu [%d4], 128;\n"
+        FIELD("box_dim.shared::cta.b1024.b32 ", "1, 8")                                            \
+            FIELD("global_dim.shared::cta.b1024.b32 ", "0, 64")                                    \
+                FIELD("global_dim.shared::cta.b1024.b32 ", "1, " size)                             \
+                    FIELD("global_stride.shared::cta.b1024.b64 ", "0, %d8")                        \
+                        FIELD("element_stride.shared::cta.b1024.b32 ", "0, %r8")                   \
+                            FIELD("elemtype.shared::cta.b1024.b32 ", "6") modes FIELD(             \
+                                "fill_mode.shared::cta.b1024.b32 ",                                \
+                                "0") "tensormap.cp_fenceproxy.global.shared::cta.tensormap::"      \
+                                     "generic.release.gpu.sync.aligned"                            \
+                                     " [%d4], [%d5], 128;\n"                                       \
+                                     "fence.proxy.tensormap::generic.acquire.gpu [%d4], 128;\n"
+#define SWIZZLE(value)      FIELD("swizzle_mode.shared::cta.b1024.b32 ", value)
+#define INTERLEAVE          FIELD("interleave_layout.shared::cta.b1024.b32 ", "0")
+#define STEP                FIELD("element_stride.shared::cta.b1024.b32 ", "1, %r8")
+#define MADE(size, swizzle) MADE_BY(size, STEP INTERLEAVE SWIZZLE(swizzle))
 
 static const struct {
     const char *text;
@@ -72,6 +79,12 @@ static const struct {
     {HEAD MADE("%r1", "3") BITS STORE("%d4") TAIL, LIFT_OK},
     {HEAD MADE("%r2", "3") BITS STORE("%d4") TAIL, LIFT_MAP}, /* each thread another one */
     {HEAD MADE("%r1", "4") BITS STORE("%d4") TAIL, LIFT_MAP},
+    /* A field that is not written has what lay in the buffer before. */
+    {HEAD MADE_BY("%r1", STEP INTERLEAVE) BITS STORE("%d4") TAIL, LIFT_MAP},
+    {HEAD MADE_BY("%r1", STEP SWIZZLE("3")) BITS STORE("%d4") TAIL, LIFT_MAP},
+    {HEAD MADE_BY("%r1", INTERLEAVE SWIZZLE("3")) BITS STORE("%d4") TAIL, LIFT_MAP},
+    /* The address of another map by then. */
+    {HEAD MADE("%r1", "3") "add.s64 %d4, %d4, 128;\n" BITS STORE("%d4") TAIL, LIFT_MAP},
     {HEAD "setp.eq.u32 %p1, %r2, 0; @%p1 bra OVER;\n" MADE("%r1", "3") "OVER:" BITS STORE("%d4")
          TAIL,
      LIFT_MAP},
@@ -92,6 +105,28 @@ static const struct {
     {HEAD "AGAIN: add.u32 %r6, %r6, 1; setp.eq.u32 %p1, %r6, %r1; @%p1 bra OUT; bra AGAIN;\n"
           "OUT:" LOAD("%d2", "") ";\n" WAIT BITS STORE("%d2") TAIL,
      LIFT_OK},
+    /* Memory decides what an mbarrier counts. */
+    {HEAD PICKED "@%p1 mbarrier.arrive.shared::cta.b64 _, [%r5];\n" WAIT BITS STORE("%d2") TAIL,
+     LIFT_WAITS},
+    {HEAD PICKED
+     "@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r5], 64;\n" WAIT BITS STORE("%d2") TAIL,
+     LIFT_WAITS},
+    {HEAD PICKED "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r5], %r7;\n" WAIT BITS STORE("%d2")
+         TAIL,
+     LIFT_WAITS},
+    {HEAD PICKED "@%p1 " LOAD("%d2", "") ";\n" WAIT BITS STORE("%d2") TAIL, LIFT_WAITS},
+    {HEAD PICKED "mov.b32 %r6, %r7;\n" WAIT BITS "mov.b32 %r6, 0;\n" STORE("%d2") TAIL, LIFT_WAITS},
+    {HEAD PICKED "mbarrier.arrive.shared::cta.b64 _, [%r5];\n" WAIT BITS STORE("%d2") TAIL,
+     LIFT_OK},
+    /* The same through local memory. */
+    {HEAD PICKED LOCAL "@%p3 bra OVER;\n"
+                       "mbarrier.arrive.shared::cta.b64 _, [%r5];\n"
+                       "OVER:" WAIT BITS STORE("%d2") TAIL,
+     LIFT_WAITS},
+    /* Threads of the warp that wait for others. */
+    {HEAD PICKED "@%p1 bra OVER; vote.sync.any.pred %p3, %p1, -1;\nOVER:" WAIT BITS STORE("%d2")
+         TAIL,
+     LIFT_WAITS},
 };
 
 static void bulk_copies_are_lifted_or_refused(void **state)

@@ -140,6 +140,24 @@ static void the_text_is_that_of_ptxas(void **state)
     lift_free(lift);
 }
 
+/* An array keeps its alignment among others: a tensor map swizzles by the address. */
+static void shared_arrays_keep_their_alignment(void **state)
+{
+    static const char text[] =
+        ".version 7.0\n.target sm_75\n.address_size 64\n" UNUSED ENTRY SHARED_ARRAY(
+            "one", "8") ".shared .align 1024 .b8 two[2048];\n" KEPT("one") KEPT("two") TAIL;
+    struct lift *lift;
+    struct textbuf out;
+    struct error err = {{0}};
+    (void)state;
+    textbuf_init(&out);
+    assert_int_equal(make(&lift, text), LIFT_OK);
+    assert_int_equal(lift_write(lift, &out, &err), STATUS_OK);
+    assert_non_null(strstr(out.data, ", cuvet_shared+1024;"));
+    textbuf_release(&out);
+    lift_free(lift);
+}
+
 /* {0, h} is one f32, not a pair, where it is stored or loaded as one, or lies beside others in
  * shared memory; a pair has shadows of two lanes. */
 static void a_widened_number_is_one(void **state)
@@ -302,8 +320,11 @@ static void windows_follow_blocks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refusals_by_hand),        cmocka_unit_test(the_text_is_that_of_ptxas),
-        cmocka_unit_test(a_widened_number_is_one), cmocka_unit_test(extents_follow_guards),
+        cmocka_unit_test(refusals_by_hand),
+        cmocka_unit_test(the_text_is_that_of_ptxas),
+        cmocka_unit_test(shared_arrays_keep_their_alignment),
+        cmocka_unit_test(a_widened_number_is_one),
+        cmocka_unit_test(extents_follow_guards),
         cmocka_unit_test(windows_follow_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
