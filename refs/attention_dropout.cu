@@ -17,8 +17,9 @@ struct ref_dropout {
     long long heads;
     int keep;
 
-    /* Whether query i and key j of head h of batch n go together. The order of bytes is that of the
-     * accumulators of mma.m16n8k16: rows and columns of 8, two neighbours a lane. */
+    /* Whether dropout keeps the weight of key j for query i, of head h of batch n. The order of
+     * bytes is that of the accumulators of mma.m16n8k16: rows and columns of 8, two neighbours a
+     * lane. */
     REF_FN bool keeps(long long n, long long h, long long i, long long j) const
     {
         const int row = (int)(i % 16), column = (int)(j % 32);
@@ -59,7 +60,7 @@ REFERENCE_ONCE(attention_dropout,
         TERM(score, j, DOT(l, dim, q(n, i, h, l) * k(n, key(j), g, l)) * scale);
         LARGEST(j, seen.count);
         auto mixed = MIX(CHANNELS, j, seen.count, exp(score(j) - m), c, PIECE(width, from),
-                         kept(j) ? real(v(n, key(j), g, from + c)) : real(0.0));
+                         v(n, key(j), g, from + c) * NUMBER(kept(j)));
         LOOP(c, PIECE(width, from)) y(n, i, h, from + c) = ATTENDED(c) * rescale;
         if (lse.given && from == 0)
             lse(n, h, i) = ATTENDED_LSE;

@@ -1,5 +1,5 @@
 /*
- * formula.c - a precedence climber that emits the codes of refs/dialect/ref_formula.h.
+ * formula.c - a precedence climber that emits the codes of refs/abi/ref_formula.h.
  *
  * Only the parser recurses, no deeper than NESTING. The depth of the stack is counted while codes
  * are emitted, so running a program needs no check of it.

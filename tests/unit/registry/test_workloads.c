@@ -101,8 +101,8 @@ static const unsigned eight_i[] = {8, 8, 8, 8, 8, 8, 4, 4, 0}, gelu[] = {8, 8, 4
                       foreach2[] = {3144, 1, 1, 4, 0}, reduce_add[] = {8, 8, 8, 8, 0},
                       caches[] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 8, 8, 0},
                       caches_scaled[] = {8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 8, 8, 4, 0},
-                      flash_464[] = {464, 0}, flash_472[] = {472, 0},
-                      codes[] = {8, 8, 8, 8, 4, 4, 0},
+                      flash_464[] = {464, 0}, flash_472[] = {472, 0}, flash_648[] = {648, 0},
+                      flash_652[] = {648, 4, 0}, codes[] = {8, 8, 8, 8, 4, 4, 0},
                       vector4[] = {4, 4, 4, 8, 8, 8, 8, 8, 4, 4, 4, 4, 0},
                       rows4[] = {8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 4, 4, 4, 0},
                       append[] = {88, 8, 8, 8, 8, 4, 8, 8, 8, 8, 0},
@@ -304,6 +304,24 @@ static const struct {
     {FLASH, "attention", flash_464},
     {FLASH, "attention", flash_472},
     {FLASH_COMBINE, "attention", flash_472},
+    {"_ZN13pytorch_flash16flash_fwd_kernelI23Flash_fwd_kernel_traitsILi128ELi128ELi32E"
+     "Li4ELb0ELb0EN7cutlass6half_tE19Flash_kernel_traitsILi128ELi128ELi32ELi4ES3_EELb1"
+     "ELb0ELb0ELb0ELb0ELb0ELb0ELb0EEEvNS_16Flash_fwd_paramsE",
+     "attention_dropout", flash_472},
+    {"_ZN13pytorch_flash44flash_bwd_dq_dk_dv_loop_seqk_parallel_kernelI23Flash_bwd_ker"
+     "nel_traitsILi128ELi64ELi128ELi8ELi2ELi4ELi2ELb0ELb0EN7cutlass6half_tE19Flash_ker"
+     "nel_traitsILi128ELi64ELi128ELi8ES3_EELb1ELb0ELb0ELb0ELb0ELb0ELb0EEEvNS_16Flash_b"
+     "wd_paramsE",
+     "attention_dropout_backward", flash_648},
+    {"_ZN13pytorch_flash44flash_bwd_dq_dk_dv_loop_seqk_parallel_kernelI23Flash_bwd_ker"
+     "nel_traitsILi128ELi64ELi128ELi8ELi2ELi4ELi2ELb0ELb0EN7cutlass6half_tE19Flash_ker"
+     "nel_traitsILi128ELi64ELi128ELi8ES3_EELb0ELb0ELb0ELb0ELb0ELb0ELb0EEEvNS_16Flash_b"
+     "wd_paramsE",
+     "attention_backward", flash_648},
+    {"_ZN13pytorch_flash27flash_bwd_convert_dq_kernelI23Flash_bwd_kernel_traitsILi128E"
+     "Li64ELi128ELi8ELi2ELi4ELi2ELb0ELb0EN7cutlass6half_tE19Flash_kernel_traitsILi128E"
+     "Li64ELi128ELi8ES3_EEEEvNS_16Flash_bwd_paramsEi",
+     "attention_dropout_backward", flash_652},
 };
 
 static void shipped_entries_meet_their_kernels(void **state)
@@ -316,6 +334,7 @@ static void shipped_entries_meet_their_kernels(void **state)
                                               "config/kernels/triton.yaml:"
                                               "config/kernels/flashinfer.yaml:"
                                               "config/kernels/flashattention.yaml:"
+                                              "config/kernels/pytorch_attention.yaml:"
                                               "config/kernels/llamacpp.yaml:"
                                               "config/kernels/bitsandbytes.yaml:"
                                               "config/kernels/mamba.yaml:"
