@@ -26,16 +26,17 @@ const uint32_t *signs_of(const ref_product &product)
 extern "C" void ref_product_host_before(const struct ref_product *product, double *vectors)
 {
     ref_vectors at = ref_vectors_at(*product, vectors);
-    ref_pass_for<ref_before>(product->c, {*product, at, signs_of(*product), nullptr}, whole_pass);
+    ref_pass_for<ref_before>(product->c, false,
+                             ref_pass_of(*product, at, signs_of(*product), nullptr), whole_pass);
 }
 
 extern "C" void ref_product_host(const struct ref_product *product, double *vectors,
                                  struct ref_product_answer *answer)
 {
     ref_vectors at = ref_vectors_at(*product, vectors);
-    ref_pass<DTYPE_NONE> with = {*product, at, signs_of(*product), answer};
+    ref_pass<DTYPE_NONE> with = ref_pass_of(*product, at, signs_of(*product), answer);
     ref_product_clear(answer);
-    ref_pass_for<ref_factors>(product->b, with, whole_pass);
-    ref_pass_for<ref_outputs>(product->c, with, whole_pass);
-    ref_pass_for<ref_rows>(product->a, with, whole_pass);
+    ref_pass_for<ref_factors>(product->b, product->b_scales.data, with, whole_pass);
+    ref_pass_for<ref_outputs>(product->c, false, with, whole_pass);
+    ref_pass_for<ref_rows>(product->a, product->a_scales.data, with, whole_pass);
 }

@@ -140,7 +140,16 @@ template <int D> struct ref_pass {
     const ref_vectors &vectors;
     const uint32_t *signs;
     ref_product_answer *answer;
+    double times, absolute; /* ref_times; the part of a margin that is the same for all elements */
 };
+
+REF_FN ref_pass<DTYPE_NONE> ref_pass_of(const ref_product &p, const ref_vectors &vectors,
+                                        const uint32_t *signs, ref_product_answer *answer)
+{
+    const double times = ref_times(p);
+    return {p,      vectors, signs,
+            answer, times,   p.absolute + p.of_times * ref_more(ref_abs(times), 1.0)};
+}
 
 template <int D> struct ref_factors : ref_pass<D> {
     REF_FN int64_t kept() const
@@ -154,8 +163,9 @@ template <int D> struct ref_factors : ref_pass<D> {
     REF_FN void add(int64_t s, int64_t l, int64_t j, ref_pair &sum) const
     {
         const ref_matrix &b = this->p.b;
-        double value = ref_number<D>(b, ref_at(b, s, l, j)) *
-                       ref_scale(this->p.b_scales, l, s * this->p.part + j);
+        double value = ref_number<D>(b, ref_at(b, s, l, j));
+        if constexpr (D == DTYPE_NONE)
+            value *= ref_scale(this->p.b_scales, l, s * this->p.part + j);
         sum.x += ref_signed(this->signs, j, value);
         sum.y += value * value;
     }
@@ -180,10 +190,9 @@ template <int D> struct ref_pass_of_c : ref_pass<D> {
 
 /* The square of an element's margin. Inf: the element is Inf or NaN, which what is added does not
  * explain. NaN: it cannot be judged. Other sums of squares stay below Inf. */
-REF_FN double ref_margin_square(const ref_product &p, double got, double added)
+REF_FN double ref_margin_square(const ref_product &p, double absolute, double got, double added)
 {
-    double size = ref_abs(got), times = ref_more(ref_abs(ref_times(p)), 1.0);
-    double absolute = p.absolute + p.of_times * times;
+    double size = ref_abs(got);
     double margin = p.half_ulp * ref_binade(size, p.least) + absolute + p.relative * size +
                     p.of_added * added + p.own * (size + added);
     double square = margin * margin;
@@ -202,12 +211,12 @@ template <int D> struct ref_outputs : ref_pass_of_c<D> {
         for (uint32_t d = 0; d < p.addends; d++) {
             const ref_matrix &from = p.added[d];
             double term =
-                ref_times(p) * p.scale[d] * ref_number<DTYPE_NONE>(from, ref_at(from, s, i, j));
+                this->times * p.scale[d] * ref_number<DTYPE_NONE>(from, ref_at(from, s, i, j));
             added += term;
             size += ref_abs(term);
         }
         sum.x += ref_signed(this->signs, j, got - added);
-        sum.y += ref_margin_square(p, got, size);
+        sum.y += ref_margin_square(p, this->absolute, got, size);
     }
     REF_FN void put(int64_t s, int64_t i, const ref_pair &sum) const
     {
@@ -220,7 +229,7 @@ template <int D> struct ref_before : ref_pass_of_c<D> {
     REF_FN void add(int64_t s, int64_t i, int64_t j, ref_pair &sum) const
     {
         const ref_product &p = this->p;
-        double value = ref_times(p) * p.before * ref_number<D>(p.c, ref_at(p.c, s, i, j));
+        double value = this->times * p.before * ref_number<D>(p.c, ref_at(p.c, s, i, j));
         double margin = (p.of_added + p.own) * ref_abs(value);
         sum.x += ref_signed(this->signs, j, value);
         sum.y += margin * margin;
@@ -277,14 +286,16 @@ template <int D> struct ref_rows : ref_pass<D> {
     REF_FN void add(int64_t s, int64_t i, int64_t l, ref_pair &sum) const
     {
         const ref_matrix &a = this->p.a;
-        double value = ref_number<D>(a, ref_at(a, s, i, l)) * ref_scale(this->p.a_scales, i, l);
+        double value = ref_number<D>(a, ref_at(a, s, i, l));
+        if constexpr (D == DTYPE_NONE)
+            value *= ref_scale(this->p.a_scales, i, l);
         sum.x += value * this->vectors.folded[s * this->p.k + l];
         sum.y += ref_abs(value) * this->vectors.length[s * this->p.k + l];
     }
     REF_FN void put(int64_t s, int64_t i, const ref_pair &scaled) const
     {
         const ref_product &p = this->p;
-        const ref_pair sum = {scaled.x * ref_times(p), scaled.y * ref_abs(ref_times(p))};
+        const ref_pair sum = {scaled.x * this->times, scaled.y * ref_abs(this->times)};
         int64_t row = s * p.m + i;
         double was = p.before != 0 ? this->vectors.old[row] : 0;
         double margin = sqrt(this->vectors.margin[row]);
@@ -312,19 +323,27 @@ template <int D> struct ref_rows : ref_pass<D> {
     }
 };
 
-/* Calls `call` with the pass for the matrix's dtype. */
-template <template <int> class Pass, class Call>
-REF_FN void ref_pass_for(const ref_matrix &matrix, const ref_pass<DTYPE_NONE> &with, Call call)
+template <template <int> class Pass, int D>
+REF_FN Pass<D> ref_pass_as(const ref_pass<DTYPE_NONE> &with)
 {
-    switch (matrix.dtype) {
+    return {{with.p, with.vectors, with.signs, with.answer, with.times, with.absolute}};
+}
+
+/* Calls `call` with the pass for the matrix's dtype. Scales cost time, also where there are none:
+ * matrices of the usual dtypes have a pass without. */
+template <template <int> class Pass, class Call>
+REF_FN void ref_pass_for(const ref_matrix &matrix, bool scaled, const ref_pass<DTYPE_NONE> &with,
+                         Call call)
+{
+    switch (scaled ? (uint32_t)DTYPE_NONE : matrix.dtype) {
     case DTYPE_F32:
-        return call(Pass<DTYPE_F32>{{with.p, with.vectors, with.signs, with.answer}});
+        return call(ref_pass_as<Pass, DTYPE_F32>(with));
     case DTYPE_BF16:
-        return call(Pass<DTYPE_BF16>{{with.p, with.vectors, with.signs, with.answer}});
+        return call(ref_pass_as<Pass, DTYPE_BF16>(with));
     case DTYPE_F16:
-        return call(Pass<DTYPE_F16>{{with.p, with.vectors, with.signs, with.answer}});
+        return call(ref_pass_as<Pass, DTYPE_F16>(with));
     default:
-        return call(Pass<DTYPE_NONE>{{with.p, with.vectors, with.signs, with.answer}});
+        return call(ref_pass_as<Pass, DTYPE_NONE>(with));
     }
 }
 

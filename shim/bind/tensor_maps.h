@@ -2,8 +2,8 @@
  * tensor_maps.h - what the program's tensor maps describe. The bytes of a CUtensorMap are not
  * public, so each call that encodes one is noted, and a launch's parameter is looked up by them.
  *
- * Of the last TENSOR_MAPS maps. Any thread; a look-up takes no lock. Nothing is noted before
- * tensor_maps_keep.
+ * Of TENSOR_MAPS maps, fewer where they collide. Any thread; a look-up takes no lock. Nothing is
+ * noted before tensor_maps_keep.
  */
 #ifndef BIND_TENSOR_MAPS_H
 #define BIND_TENSOR_MAPS_H

@@ -83,9 +83,9 @@ static __device__ void project_before(const project_call &call, uint64_t base)
     const ref_product &p = call.product;
     ref_vectors vectors = project_vectors(call, base);
     project_signs(p, signs);
-    ref_pass_for<ref_before>(p.c, {p, vectors, signs, nullptr}, [&](const auto &pass) {
-        project_tile(pass, call.outputs, blockIdx.x, sums);
-    });
+    ref_pass_for<ref_before>(
+        p.c, false, ref_pass_of(p, vectors, signs, nullptr),
+        [&](const auto &pass) { project_tile(pass, call.outputs, blockIdx.x, sums); });
 }
 
 /* b r, or c r. */
@@ -95,16 +95,16 @@ static __device__ void project_factors(const project_call &call, uint64_t base)
     __shared__ project_sums sums;
     const ref_product &p = call.product;
     ref_vectors vectors = project_vectors(call, base);
-    ref_pass<DTYPE_NONE> with = {p, vectors, signs, nullptr};
+    ref_pass<DTYPE_NONE> with = ref_pass_of(p, vectors, signs, nullptr);
     if (blockIdx.x == 0 && threadIdx.x == 0)
         ref_product_clear(project_answer(call, base));
     project_signs(p, signs);
     if (blockIdx.x < call.factors.blocks)
-        ref_pass_for<ref_factors>(p.b, with, [&](const auto &pass) {
+        ref_pass_for<ref_factors>(p.b, p.b_scales.data, with, [&](const auto &pass) {
             project_tile(pass, call.factors, blockIdx.x, sums);
         });
     else
-        ref_pass_for<ref_outputs>(p.c, with, [&](const auto &pass) {
+        ref_pass_for<ref_outputs>(p.c, false, with, [&](const auto &pass) {
             project_tile(pass, call.outputs, blockIdx.x - call.factors.blocks, sums);
         });
 }
@@ -115,9 +115,10 @@ static __device__ void project_rows(const project_call &call, uint64_t base)
     __shared__ project_sums sums;
     const ref_product &p = call.product;
     ref_vectors vectors = project_vectors(call, base);
-    ref_pass<DTYPE_NONE> with = {p, vectors, nullptr, project_answer(call, base)};
-    ref_pass_for<ref_rows>(
-        p.a, with, [&](const auto &pass) { project_tile(pass, call.rows, blockIdx.x, sums); });
+    ref_pass<DTYPE_NONE> with = ref_pass_of(p, vectors, nullptr, project_answer(call, base));
+    ref_pass_for<ref_rows>(p.a, p.a_scales.data, with, [&](const auto &pass) {
+        project_tile(pass, call.rows, blockIdx.x, sums);
+    });
 }
 
 #endif

@@ -38,26 +38,39 @@ static int64_t stride_of(const struct formal *formal, const struct ref_tensor *t
     return axis < 0 ? 0 : tensor->stride[axis];
 }
 
+/* The array behind `slot`, where it lies as the call describes it; NULL: absent, or it does not. */
+static const struct bound_array *plain_array(const struct binding *binding, int slot)
+{
+    int index = binding->tensor_array[slot];
+    const struct bound_array *array = index < 0 ? NULL : &binding->array[index];
+    bool plain = array && array->blocks == DTYPE_NONE && bound_ids(array) < 0 &&
+                 tensor_fits(&binding->call.tensor[slot], array);
+    return plain ? array : NULL;
+}
+
+/* Whether the launch overwrites what it reads there. */
+static bool overwritten(const struct snapshot_plan *whole, const struct binding *binding,
+                        const struct bound_array *array)
+{
+    return array->role != ROLE_WRITE &&
+           whole->placement[array - binding->array].before != NOT_COPIED;
+}
+
 /* The array in `slot` as a matrix of `size[1]` by `size[2]`, `size[0]` times. False where it is
  * absent, or where the launch overwrites it. */
 static bool projected_matrix(const struct binding *binding, const struct formals *formals,
                              const struct snapshot_plan *whole, int slot, const int size[3],
                              struct ref_matrix *out)
 {
-    int index = binding->tensor_array[slot];
-    const struct ref_tensor *tensor = &binding->call.tensor[slot];
+    const struct bound_array *array = plain_array(binding, slot);
     const struct formal *formal = formals_array(formals, slot);
-    if (index < 0)
-        return false;
-    const struct bound_array *array = &binding->array[index];
-    bool overwritten = array->role != ROLE_WRITE && whole->placement[index].before != NOT_COPIED;
-    if (array->blocks != DTYPE_NONE || bound_ids(array) >= 0 || !tensor_fits(tensor, array))
+    if (!array)
         return false;
     *out =
         (struct ref_matrix){.data = (const void *)(uintptr_t)array->address, .dtype = array->dtype};
     for (int i = 0; i < 3; i++)
-        out->stride[i] = stride_of(formal, tensor, size[i]);
-    return formal->kind != FORMAL_IN || !overwritten;
+        out->stride[i] = stride_of(formal, &binding->call.tensor[slot], size[i]);
+    return formal->kind != FORMAL_IN || !overwritten(whole, binding, array);
 }
 
 /* Every `part` columns become one matrix of a batch. */
@@ -78,18 +91,6 @@ static void split_columns(struct ref_product *p, int64_t part)
         split_matrix(&p->added[i], part);
 }
 
-/* An array that the projection reads as it lies in memory; false: it cannot. */
-static bool readable(const struct binding *binding, const struct snapshot_plan *whole, int slot)
-{
-    int index = binding->tensor_array[slot];
-    if (index < 0)
-        return false;
-    const struct bound_array *array = &binding->array[index];
-    return array->blocks == DTYPE_NONE && bound_ids(array) < 0 &&
-           tensor_fits(&binding->call.tensor[slot], array) &&
-           whole->placement[index].before == NOT_COPIED;
-}
-
 /* Whether an input that is not there stands for factors of 1. */
 static bool absent_as_one(const struct binding *binding, int slot)
 {
@@ -100,9 +101,10 @@ static bool absent_as_one(const struct binding *binding, int slot)
 static const float *factors_at(const struct binding *binding, const struct snapshot_plan *whole,
                                int slot)
 {
-    if (!readable(binding, whole, slot) || binding->call.tensor[slot].dtype != DTYPE_F32)
+    const struct bound_array *array = plain_array(binding, slot);
+    if (!array || array->dtype != DTYPE_F32 || overwritten(whole, binding, array))
         return NULL;
-    return (const float *)(uintptr_t)binding->array[binding->tensor_array[slot]].address;
+    return (const float *)(uintptr_t)array->address;
 }
 
 /* The factors in `slot` of a matrix of size[0] by size[1]. */

@@ -36,7 +36,7 @@ static enum skip read_described(struct lift_map *map, const struct lift_view *vi
         error_set(
             why, STATUS_INVALID,
             "argument 'p%u' is a tensor map that is not known: cuTensorMapEncodeTiled has not "
-            "made it since cuvet began, not one of the last %d, or not for plain tiles",
+            "made it since cuvet began, it is older than some %d others, or not of plain tiles",
             view->param, TENSOR_MAPS);
     else if (map->rank != view->dims)
         error_set(why, STATUS_INVALID,
