@@ -28,18 +28,11 @@ struct ref_dropout {
         const ref_four block =
             ref_philox<7>(seed, place, offset + (uint64_t)(n * heads + h) * 32 + lane);
         const int byte = column / 8 * 4 + row / 8 * 2 + column % 2;
-        uint32_t word = block.w[0];
-        REF_UNROLL
-        for (int w = 1; w < 4; w++)
-            word = byte / 4 == w ? block.w[w] : word;
-        return (int)(word >> byte % 4 * 8 & 255) <= keep;
+        return (int)(block.word(byte / 4) >> byte % 4 * 8 & 255) <= keep;
     }
 };
 
-#define DROPOUT                                                                                    \
-    const uint64_t word = (uint64_t)seed_high.v << 32 | (uint64_t)seed_low.v;                      \
-    const uint64_t begin = ref_given_words(offset_at, (uint64_t)offset.v) + (uint64_t)within.v;    \
-    const ref_dropout dropout = {ref_given_words(seed_at, word), begin, heads, (int)keep}
+#define DROPOUT const ref_dropout dropout = {RANDOM_SEED, RANDOM_OFFSET, heads, (int)keep}
 
 // y = rescale (z softmax(scale q k^T)) v; lse without z
 REFERENCE_ONCE(attention_dropout,

@@ -17,6 +17,16 @@
 
 struct ref_four {
     uint32_t w[4];
+
+    /* Not w[i], which would put the words into memory. */
+    REF_FN uint32_t word(int i) const
+    {
+        uint32_t word = w[0];
+        REF_UNROLL
+        for (int j = 1; j < 4; j++)
+            word = i == j ? w[j] : word;
+        return word;
+    }
 };
 
 /* Block `number` of sequence `sequence` under `seed`, by Philox4x32-ROUNDS. */
@@ -58,23 +68,15 @@ struct ref_turned {
     ref_four words;
     int slot;
 
-    REF_FN uint32_t word(int i) const
-    {
-        uint32_t w = words.w[0];
-        REF_UNROLL
-        for (int j = 1; j < 4; j++)
-            w = i == j ? words.w[j] : w;
-        return w;
-    }
     /* In (0, 1], of word i: exactly the number that the kernel has, for there is one rounding. */
     REF_FN double single(int i) const
     {
-        return (double)((float)word(i) * 0x1p-32f + 0x1p-33f);
+        return (double)((float)words.word(i) * 0x1p-32f + 0x1p-33f);
     }
     /* The same of 53 bits of two words. */
     REF_FN double pair(int i) const
     {
-        return (double)(word(i) ^ (uint64_t)word(i + 1) << 21) * 0x1p-53 + 0x1p-54;
+        return (double)(words.word(i) ^ (uint64_t)words.word(i + 1) << 21) * 0x1p-53 + 0x1p-54;
     }
 };
 
@@ -118,11 +120,13 @@ template <class A> REF_FN uint64_t ref_given_words(const A &at, uint64_t given)
     return (uint64_t)ref_as_index(at(0)) | (uint64_t)ref_as_index(at(1)) << 32;
 }
 
+/* Seed and offset of the launch, as numbers of 64 bits. */
+#define RANDOM_SEED   ref_given_words(seed_at, (uint64_t)seed_high.v << 32 | (uint64_t)seed_low.v)
+#define RANDOM_OFFSET (ref_given_words(offset_at, (uint64_t)offset.v) + (uint64_t)within.v)
+
 #define RANDOM_STREAM(side, again)                                                                 \
-    const uint64_t key = (uint64_t)seed_high.v << 32 | (uint64_t)seed_low.v;                       \
-    const uint64_t begin = ref_given_words(offset_at, (uint64_t)offset.v) + (uint64_t)within.v;    \
-    const ref_stream stream = {                                                                    \
-        ref_given_words(seed_at, key), begin, threads, first, (int)unroll, (int)(side), (again)}
+    const ref_stream stream = {RANDOM_SEED, RANDOM_OFFSET, threads, first,                         \
+                               (int)unroll, (int)(side),   (again)}
 
 /* All elements of y; `at` is the number of the first of row r. */
 #define RANDOM_ELEMENT(r, at, c)                                                                   \
@@ -149,9 +153,9 @@ struct ref_draw_integer {
     REF_FN double operator()(const ref_stream &s, long long i) const
     {
         ref_turned t = s.at(i);
-        uint64_t drawn = t.word(s.unroll == 4 ? t.slot : 2 * t.slot);
+        uint64_t drawn = t.words.word(s.unroll == 4 ? t.slot : 2 * t.slot);
         if (s.unroll == 2)
-            drawn = drawn << 32 | t.word(2 * t.slot + 1);
+            drawn = drawn << 32 | t.words.word(2 * t.slot + 1);
         uint64_t number = (range ? drawn % range : drawn) + base;
         if (dtype == DTYPE_BOOL)
             return number != 0;
@@ -193,7 +197,7 @@ REF_FN ref_pairs<E, W> ref_drawn_pairs(const ref_stream &stream, long long at, c
         ref_turned t = stream.at(at + c.i + j);
         int pair = stream.unroll == 4 ? t.slot & 2 : 0;
         x.radius.v[j] = stream.unroll == 4 ? t.single(pair) : t.pair(0);
-        x.angle.v[j] = stream.unroll == 4 ? (double)(float)t.word(pair + 1) : 2 * t.pair(2);
+        x.angle.v[j] = stream.unroll == 4 ? (double)(float)t.words.word(pair + 1) : 2 * t.pair(2);
         x.radius.f[j] = (E)x.radius.v[j];
         x.angle.f[j] = (E)x.angle.v[j];
         x.cosine.yes[j] = t.slot & 1;
@@ -217,8 +221,8 @@ REF_FN ref_exact<E, W> ref_chosen(const ref_exact<E, W> &u, const Limit &limit, 
     return x;
 }
 
-/* Judged beside a size, as a sum is: a number that is small because factors cancel is decided
- * still. */
+/* With a size, as sums have one: a number that is small beside the factors that it is made of
+ * still gets a verdict. */
 template <class A, class B, class E = typename A::element>
 REF_FN ref_total<E, A::width> ref_judged_beside(const A &a, const B &size)
 {
@@ -229,8 +233,9 @@ REF_FN ref_total<E, A::width> ref_judged_beside(const A &a, const B &size)
     return y;
 }
 
-/* Lane by lane the number itself, or `low` where it becomes `top` as y is stored: kernels turn
- * (low, top] round. Where either may be, the number that was written decides. */
+/* Lane by lane the number itself, or `low` where it becomes `top` as y is stored: kernels draw
+ * from (low, top], and return low for top. Where either may be, the number that was written
+ * decides. */
 template <class E, int W, class Got>
 REF_FN ref_real<E, W> ref_turned_round(ref_real<E, W> x, const Got &got, double low, double top,
                                        int dtype)

@@ -10,7 +10,7 @@
 
 #define CONV_BUDGET(terms) ((terms) > 65536 ? 64 : (terms) < 512 ? 8192 : 4194304 / (terms))
 enum { POOL_BUDGET = 65536 };
-#define POOL_SAMPLE(taps) ((taps) < 1024 ? POOL_BUDGET : 1 + 67108864 / (taps))
+#define POOL_SAMPLE(taps) ((taps) < 1024 ? (long long)POOL_BUDGET : 1 + 67108864 / (taps))
 
 /* Filters of one group, of which each takes `depth` channels. */
 REF_FN long long ref_group_filters(long long filters, long long channels, long long depth)
