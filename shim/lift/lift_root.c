@@ -446,7 +446,7 @@ static void give_loaded_results(struct loaded *l, const struct ptx_instruction *
     lift_each_result(ins, give_loaded, l);
 }
 
-/* What a branch that memory decides about passes over depends on memory. */
+/* Marks what a branch may skip as dependent on memory, where the branch's condition is. */
 static void spread_passed(struct loaded *l, unsigned at)
 {
     const struct ptx_instruction *ins = &l->lift->kernel->instructions[at];
@@ -483,7 +483,7 @@ static bool counts_threads(const struct ptx_instruction *ins)
            ins->operand_count > 1;
 }
 
-/* Of copies and threads that may never come. */
+/* It waits for copies, or for other threads to arrive. */
 static bool waits_at_mbarrier(const struct ptx_instruction *ins)
 {
     return strcmp(ins->opcode, "mbarrier") == 0 &&
@@ -500,7 +500,8 @@ find_instruction(const struct lift *lift, bool (*fits)(const struct ptx_instruct
     return NULL;
 }
 
-/* Whether memory decides about any branch that does more than pass over a few instructions. */
+/* Whether a value from memory is the condition of a branch that does more than skip a few
+ * instructions of its own thread. */
 static bool branches_loaded(const struct lift *lift)
 {
     for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
@@ -513,8 +514,8 @@ static bool branches_loaded(const struct lift *lift)
     return false;
 }
 
-/* Whether memory decides what an instruction counts at an mbarrier, or which threads come to it. A
- * box's corner may come from memory: its bytes are counted all the same. */
+/* Whether what an instruction counts at an mbarrier, or which threads run it, comes from memory. A
+ * box's corner may: the box's bytes are counted wherever it lies. */
 static bool counts_loaded(struct lift *lift, unsigned at)
 {
     const struct ptx_instruction *ins = &lift->kernel->instructions[at];

@@ -14,7 +14,8 @@
 
 #define MAP(field) offsetof(struct lift_map, field)
 
-/* Fields are read where the map is copied. */
+/* A field that is replaced leaves no instruction: lift_find_made reads all fields of a map at the
+ * instruction that copies the map. */
 enum lift_refusal lift_classify_map(const struct ptx_instruction *ins, uint8_t *class_)
 {
     *class_ = ptx_has_modifier(ins, "replace") ? CLASS_DROP : CLASS_MAP;
