@@ -9,7 +9,6 @@
 #ifndef CONTEXT_RECLAIM_H
 #define CONTEXT_RECLAIM_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct reclaim;
@@ -19,9 +18,7 @@ struct arena_room {
     uint64_t at; /* device address of the snapshot; the collector's, from the seal */
     uint64_t bytes;
     uint64_t unsealed;   /* of those, in side_arena.unsealed */
-    uint64_t begin, end; /* from the seal: its range of the ring; or where `reserved` ... */
-    bool reserved;       /* ... of the reserve, set by the program's thread */
-    uint64_t needs;      /* the reserve's tail from which the range is free */
+    uint64_t begin, end; /* from the seal: its range of the ring */
 };
 
 /* At most `most` ranges are out at once. NULL without memory. */

@@ -31,7 +31,6 @@ static void side_free(struct side *side)
     slots_destroy(side->slot.free_large);
     free(side->slot.large_params);
     reclaim_destroy(side->arena.reclaim);
-    reserve_destroy(side->arena.reserve);
     free(side->slot.check);
     free(side->refs.each);
     side_users_release(&side->refs.users);
@@ -176,19 +175,9 @@ void side_note_sealed(struct side *side, struct check *check)
 
 void side_reclaim(struct side *side, const struct check *check)
 {
-    if (check->room.reserved) {
-        reserve_end(side->arena.reserve, check->room.begin, check->room.end);
-        return;
-    }
     __atomic_store_n(side->arena.tail,
                      reclaim_end(side->arena.reclaim, check->room.begin, check->room.end),
                      __ATOMIC_RELEASE);
-}
-
-CUdeviceptr side_reserved_at(const struct side *side, const struct check *check)
-{
-    return side->arena.reserve_base +
-           reserve_place(side->arena.reserve, check->room.end, check->room.bytes);
 }
 
 uint8_t *side_large_params(struct side *side, struct check *check)

@@ -26,7 +26,6 @@
 #include "bind/ranges.h"
 #include "context/reclaim.h"
 #include "context/refused.h"
-#include "context/reserve.h"
 #include "context/side_user.h"
 #include "context/slots.h"
 
@@ -72,8 +71,8 @@ struct batch {
 
 /* What is loaded at the set-up. */
 struct side_kernels {
-    CUfunction snapshot, snapshot_few, snapshot_subset, snapshot_subset_few, snapshot_short;
-    CUfunction snapshot_touch, snapshot_listed, touch_find, touch_number;
+    CUfunction snapshot, snapshot_few, snapshot_rows;
+    CUfunction touch_find, touch_number;
     CUfunction digest, digest_items;
     CUfunction project_before, project_factors, project_rows;
     bool waits; /* the copy kernels do, see enqueue.h */
@@ -91,12 +90,10 @@ struct side_references {
     struct side_lifts *lifts; /* kernels' own PTX, lifted/; NULL: none is held against it */
 };
 
-/* Where snapshots lie: the ring of the GPU and the reserve. */
+/* Where snapshots lie: a ring that the GPU hands out. */
 struct side_arena {
-    uint64_t memory;            /* bytes of ring and reserve together */
     uint64_t bytes, lap;        /* of the ring */
-    CUdeviceptr head;           /* struct snapshot_arena; what it hands out belongs to it ... */
-    CUdeviceptr base;           /* ... and begins here */
+    CUdeviceptr head, base;     /* struct snapshot_arena; where the ring begins */
     struct reclaim *reclaim;    /* the collector's */
     uint64_t *tail;             /* pinned: how far the ring is free again */
     _Atomic(uint64_t) newest;   /* the end of the latest snapshot whose seal the collector has
@@ -104,8 +101,6 @@ struct side_arena {
     _Atomic(uint64_t) unsealed; /* bytes of those whose seal it has not read, outlier probes not
                                  * counted */
     struct refused refused;
-    struct reserve *reserve;                /* the part that the program's thread hands out ... */
-    CUdeviceptr reserve_base, reserve_seen; /* ... where it begins; struct snapshot_reserve */
 };
 
 /* Slots of checks, and what each has. */
@@ -217,8 +212,6 @@ void side_note_sealed(struct side *side, struct check *check);
 
 /* The snapshot's bytes are free again. Collector only, after the seal and before side_release. */
 void side_reclaim(struct side *side, const struct check *check);
-/* Where the snapshot of a check with room of the reserve lies. Any thread. */
-CUdeviceptr side_reserved_at(const struct side *side, const struct check *check);
 /* A buffer for the check's parameters, which do not fit into params.few, until it ends; NULL: none
  * is free. Any thread, no lock, allocates nothing. */
 uint8_t *side_large_params(struct side *side, struct check *check);

@@ -62,13 +62,10 @@ static enum status make_kernels(struct side *side, struct error *err)
         const char *name;
         CUfunction *out;
 #define KERNEL(name) "cuvet_" #name, &side->kernel.name
-    } kernels[] = {{KERNEL(snapshot)},        {KERNEL(snapshot_few)},
-                   {KERNEL(snapshot_subset)}, {KERNEL(snapshot_subset_few)},
-                   {KERNEL(snapshot_short)},  {KERNEL(snapshot_touch)},
-                   {KERNEL(snapshot_listed)}, {KERNEL(touch_find)},
-                   {KERNEL(touch_number)},    {KERNEL(project_before)},
-                   {KERNEL(project_factors)}, {KERNEL(project_rows)},
-                   {KERNEL(digest)},          {KERNEL(digest_items)}};
+    } kernels[] = {{KERNEL(snapshot)},        {KERNEL(snapshot_few)}, {KERNEL(snapshot_rows)},
+                   {KERNEL(touch_find)},      {KERNEL(touch_number)}, {KERNEL(project_before)},
+                   {KERNEL(project_factors)}, {KERNEL(project_rows)}, {KERNEL(digest)},
+                   {KERNEL(digest_items)}};
 #undef KERNEL
     CUmodule snapshot;
     enum status status = cuda_check(err, cuda.cuModuleLoadData(&snapshot, cuvet_snapshot_fatbin),
@@ -198,19 +195,6 @@ static enum status make_lanes(struct side *side, struct error *err)
     return status;
 }
 
-/* What of the arena is the reserve's: a power of two, no more than a quarter. None of a small one,
- * where it would be too little for more than a few checks. */
-static uint64_t reserve_part(uint64_t arena)
-{
-    const uint64_t least = (uint64_t)16 << 20;
-    uint64_t part = least;
-    if (arena < 4 * least)
-        return 0;
-    while (part * 2 <= arena / 4)
-        part *= 2;
-    return part;
-}
-
 /* Of what the device has left the program keeps three quarters, if that leaves enough for some
  * checks. */
 static uint64_t arena_size(uint64_t most)
@@ -223,43 +207,29 @@ static uint64_t arena_size(uint64_t most)
     return part < most ? part : most;
 }
 
-/* Heads, arena and reserve in one allocation: the heads come first, in a unit of their own each. */
+/* Head and arena in one allocation. */
 static enum status make_arena(struct side *side, uint64_t bytes, struct error *err)
 {
     enum {
         HEAD = SNAPSHOT_ALIGN,
         BEHIND = 256 /* ref_tensor.bytes: references read whole packs */
     };
+    _Static_assert(sizeof(struct snapshot_arena) <= HEAD, "the arena begins behind its head");
     uint64_t most = bytes < SNAPSHOT_MOST_ARENA ? bytes : SNAPSHOT_MOST_ARENA;
-    uint64_t reserved = reserve_part(most);
-    struct {
-        struct snapshot_arena arena;
-        char pad[HEAD - sizeof(struct snapshot_arena)];
-        struct snapshot_reserve reserve;
-    } head = {.arena = {.lap = 1}};
+    struct snapshot_arena head = {.bytes = most / SNAPSHOT_ALIGN * SNAPSHOT_ALIGN, .lap = 1};
     struct side_arena *arena = &side->arena;
-    uint64_t *tails = NULL;
-    CUdeviceptr there = 0;
-    head.arena.bytes = (most - reserved) / SNAPSHOT_ALIGN * SNAPSHOT_ALIGN;
-    while (head.arena.lap < head.arena.bytes)
-        head.arena.lap *= 2;
-    enum status status = make_pinned((void **)&tails, &there, 2 * sizeof(*tails), err);
+    CUdeviceptr tail = 0;
+    while (head.lap < head.bytes)
+        head.lap *= 2;
+    enum status status = make_pinned((void **)&arena->tail, &tail, sizeof(*arena->tail), err);
     if (!status)
-        status = make_device(&arena->head, 2 * HEAD + head.arena.bytes + reserved + BEHIND, err);
+        status = make_device(&arena->head, HEAD + head.bytes + BEHIND, err);
     if (status)
         return status;
-    arena->memory = head.arena.bytes + reserved;
-    arena->bytes = head.arena.bytes;
-    arena->lap = head.arena.lap;
-    arena->base = arena->head + 2 * HEAD;
-    arena->tail = &tails[0];
-    arena->reserve_seen = arena->head + HEAD;
-    arena->reserve_base = arena->base + head.arena.bytes;
-    arena->reserve = reserve_create(reserved, &tails[1], side->slot.count);
-    if (!arena->reserve)
-        return error_set(err, STATUS_NO_MEMORY, "no memory for %u checks", side->slot.count);
-    head.arena.tail = (uint64_t *)(uintptr_t)there;
-    head.reserve.tail = (uint64_t *)(uintptr_t)(there + sizeof(*tails));
+    arena->bytes = head.bytes;
+    arena->lap = head.lap;
+    arena->base = arena->head + HEAD;
+    head.tail = (uint64_t *)(uintptr_t)tail;
     return cuda_check(err, cuda.cuMemcpyHtoDAsync(arena->head, &head, sizeof(head), side->stream),
                       "cuMemcpyHtoDAsync");
 }

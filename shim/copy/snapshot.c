@@ -4,12 +4,11 @@
 #include "lang/dtype.h"
 #include "context/enqueue.h"
 #include "bind/ranges.h"
-#include "copy/snapshot_short.h"
 #include "copy/touch.h"
 
 enum { ALIGN = SNAPSHOT_ALIGN };
-_Static_assert(sizeof(struct snapshot_call_listed) <= 4096, "a launch carries no more");
-_Static_assert(sizeof(struct snapshot_call_short) <= 4096, "a launch carries no more");
+_Static_assert(sizeof(struct snapshot_call) <= 4096, "a launch carries no more");
+_Static_assert(sizeof(struct snapshot_call_rows) <= 4096, "a launch carries no more");
 
 static uint64_t round_to_step(uint64_t value, uint64_t step)
 {
@@ -148,9 +147,9 @@ enum skip snapshot_plan_make(const struct binding *binding, struct snapshot_plan
             return SKIP_TOO_LARGE;
         }
     }
-    if (plain > SNAPSHOT_GATHERS && (plan->touches || plan->gathers)) {
-        error_set(why, STATUS_INVALID, "%d arrays are copied, more than %d", plain,
-                  SNAPSHOT_GATHERS);
+    if (plain > SNAPSHOT_MORE && plan->touches) {
+        error_set(why, STATUS_INVALID, "%d arrays are copied beside rows by index, more than %d",
+                  plain, SNAPSHOT_MORE);
         return SKIP_TOO_LARGE;
     }
     return SKIP_NONE;
@@ -196,6 +195,11 @@ static uint64_t fill_segment(struct snapshot_segment *segment, const struct snap
     segment->rows = shape->rows;
     segment->source_pitch = shape->source_pitch;
     segment->target_pitch = shape->target_pitch;
+    segment->outer_source = shape->outer_source;
+    segment->outer_target = shape->outer_target;
+    segment->last_bytes = shape->last_bytes;
+    segment->chosen = shape->chosen;
+    segment->by_block = shape->by_block;
     segment->first_chunk = first_chunk;
     segment->rows_per_chunk = segment->chunks_per_row = 1;
     if (shape->rows > 1 && units * 2 <= SNAPSHOT_CHUNK) {
@@ -213,58 +217,21 @@ static uint64_t fill_segment(struct snapshot_segment *segment, const struct snap
 
 uint64_t snapshot_describe(const struct side *side, const struct check *check,
                            const struct snapshot_plan *plan, enum snapshot_part part,
-                           struct snapshot_header *header, struct snapshot_segment *segment)
+                           struct snapshot_header *header, struct snapshot_select *select,
+                           struct snapshot_segment *segment)
 {
     uint64_t chunks = 0;
     snapshot_header_of(side, check, header);
+    if (plan->gathers)
+        *select = check->binding.subset.select;
     for (int i = 0; i < check->binding.arrays; i++) {
         const struct placement *placement = &plan->placement[i];
         int64_t target = snapshot_target(placement, part);
-        if (target != NOT_COPIED)
+        if (target != NOT_COPIED && bound_ids(&check->binding.array[i]) < 0)
             chunks = fill_segment(&segment[header->segments++], &plan->shape[i],
                                   check->binding.array[i].address, (uint64_t)target, chunks);
     }
     return chunks;
-}
-
-uint64_t snapshot_describe_subset(const struct side *side, const struct check *check,
-                                  const struct snapshot_plan *plan, enum snapshot_part part,
-                                  struct snapshot_header *header, struct snapshot_select *select,
-                                  struct snapshot_gather *segment)
-{
-    uint64_t chunks = 0;
-    snapshot_header_of(side, check, header);
-    *select = check->binding.subset.select;
-    for (int i = 0; i < check->binding.arrays; i++) {
-        const struct placement *placement = &plan->placement[i];
-        const struct snapshot_pitch *shape = &plan->shape[i];
-        int64_t target = snapshot_target(placement, part);
-        if (target == NOT_COPIED || bound_ids(&check->binding.array[i]) >= 0)
-            continue;
-        struct snapshot_gather *gather = &segment[header->segments++];
-        chunks = fill_segment(&gather->rows, shape, check->binding.array[i].address,
-                              (uint64_t)target, chunks);
-        gather->chosen = shape->chosen;
-        if (!shape->chosen)
-            continue;
-        gather->outer_source = shape->outer_source;
-        gather->outer_target = shape->outer_target;
-        gather->last_bytes = shape->last_bytes;
-        gather->by_block = shape->by_block;
-    }
-    return chunks;
-}
-
-static enum status enqueue_threads(const struct side *side, CUfunction function, void *call,
-                                   uint64_t chunks, unsigned threads, const struct launch *launch,
-                                   struct error *err)
-{
-    const struct own_kernel kernel = {.function = function,
-                                      .waits = side->kernel.waits,
-                                      .blocks = chunks ? (unsigned)chunks : 1,
-                                      .threads = threads,
-                                      .doing = "launching the snapshot kernel"};
-    return enqueue_kernel(&kernel, call, launch, err);
 }
 
 static enum status enqueue_copy(const struct side *side, CUfunction function, void *call,
@@ -272,8 +239,12 @@ static enum status enqueue_copy(const struct side *side, CUfunction function, vo
 {
     if (chunks > INT32_MAX)
         return error_set(err, STATUS_INVALID, "a copy of %llu chunks", (unsigned long long)chunks);
-    return enqueue_threads(side, function, call, chunks, SNAPSHOT_THREADS + SNAPSHOT_CLERKS, launch,
-                           err);
+    const struct own_kernel kernel = {.function = function,
+                                      .waits = side->kernel.waits,
+                                      .blocks = chunks ? (unsigned)chunks : 1,
+                                      .threads = SNAPSHOT_THREADS + SNAPSHOT_CLERKS,
+                                      .doing = "launching the snapshot kernel"};
+    return enqueue_kernel(&kernel, call, launch, err);
 }
 
 /* The device word with the outlier gate's decision, written before the launch; NULL: none. */
@@ -291,19 +262,6 @@ static void finish_header(const struct side *side, const struct check *check,
     header->when = word_of(side, check);
     if (part == SNAPSHOT_BEFORE)
         header->seals = 0;
-}
-
-static enum status copy_subset(struct side *side, const struct check *check,
-                               const struct snapshot_plan *plan, enum snapshot_part part,
-                               const struct launch *launch, struct error *err)
-{
-    struct snapshot_call_subset call; /* large: segments are written as they are added */
-    uint64_t chunks =
-        snapshot_describe_subset(side, check, plan, part, &call.header, &call.select, call.segment);
-    bool few = call.header.segments <= SNAPSHOT_FEW;
-    finish_header(side, check, part, &call.header);
-    return enqueue_copy(side, few ? side->kernel.snapshot_subset_few : side->kernel.snapshot_subset,
-                        &call, chunks, launch, err);
 }
 
 /* The widest word in which these all can be moved. */
@@ -359,23 +317,20 @@ static enum status copy_touch(struct side *side, const struct check *check,
                               const struct snapshot_plan *plan, enum snapshot_part part,
                               const struct launch *launch, struct error *err)
 {
-    struct snapshot_call_listed listed; /* large: segments are written as they are added */
-    struct snapshot_call_touch *call = &listed.call;
-    uint64_t chunks = snapshot_describe_subset(side, check, plan, part, &call->header,
-                                               &call->select, call->segment);
-    call->touches = 0;
-    call->touch[0].first_chunk = chunks; /* also where this part has none */
+    struct snapshot_call_rows call; /* large: segments are written as they are added */
+    uint64_t chunks =
+        snapshot_describe(side, check, plan, part, &call.header, &call.select, call.segment);
+    call.touches = 0;
+    call.touch[0].first_chunk = chunks; /* also where this part has none */
     for (int i = 0; i < check->binding.arrays; i++) {
         int64_t target = snapshot_target(&plan->placement[i], part);
         if (target != NOT_COPIED && bound_ids(&check->binding.array[i]) >= 0)
-            chunks = fill_touch(&call->touch[call->touches++], &check->binding, i, (uint64_t)target,
+            chunks = fill_touch(&call.touch[call.touches++], &check->binding, i, (uint64_t)target,
                                 chunks);
     }
-    finish_header(side, check, part, &call->header);
-    if (!plan->listed)
-        return enqueue_copy(side, side->kernel.snapshot_touch, call, chunks, launch, err);
-    listed.ranges = ranges_take(&side->ranges, side->device, listed.range);
-    return enqueue_copy(side, side->kernel.snapshot_listed, &listed, chunks, launch, err);
+    finish_header(side, check, part, &call.header);
+    call.ranges = plan->listed ? ranges_take(&side->ranges, side->device, call.range) : 0;
+    return enqueue_copy(side, side->kernel.snapshot_rows, &call, chunks, launch, err);
 }
 
 static enum status copy_snapshot(struct side *side, const struct check *check,
@@ -383,7 +338,8 @@ static enum status copy_snapshot(struct side *side, const struct check *check,
                                  const struct launch *launch, struct error *err)
 {
     struct snapshot_call call; /* large: segments are written as they are added */
-    uint64_t chunks = snapshot_describe(side, check, plan, part, &call.header, call.segment);
+    uint64_t chunks =
+        snapshot_describe(side, check, plan, part, &call.header, &call.select, call.segment);
     bool few = call.header.segments <= SNAPSHOT_FEW;
     finish_header(side, check, part, &call.header);
     return enqueue_copy(side, few ? side->kernel.snapshot_few : side->kernel.snapshot, &call,
@@ -394,66 +350,28 @@ static enum status copy_part(struct side *side, const struct check *check,
                              const struct snapshot_plan *plan, enum snapshot_part part,
                              const struct launch *launch, struct error *err)
 {
-    if (plan->touches)
-        return copy_touch(side, check, plan, part, launch, err);
-    return plan->gathers ? copy_subset(side, check, plan, part, launch, err)
+    return plan->touches ? copy_touch(side, check, plan, part, launch, err)
                          : copy_snapshot(side, check, plan, part, launch, err);
 }
 
-/* *chosen: a short copy is possible. Room that no copy will use blocks all behind it. */
-static enum status copy_short(struct side *side, struct check *check,
-                              const struct snapshot_plan *plan, enum snapshot_part part,
-                              const struct launch *launch, bool *chosen, struct error *err)
-{
-    struct snapshot_call_short call; /* large: segments are written as they are added */
-    int pieces = 0;
-    *chosen = snapshot_short_describe(side, check, plan, part, &call, &pieces);
-    if (!*chosen)
-        return STATUS_OK;
-    enum status status = enqueue_threads(side, side->kernel.snapshot_short, &call, (uint64_t)pieces,
-                                         SNAPSHOT_THREADS, launch, err);
-    if (status)
-        reserve_shut(side->arena.reserve);
-    return status;
-}
-
-static enum status copy_any(struct side *side, struct check *check,
-                            const struct snapshot_plan *plan, enum snapshot_part part,
-                            const struct launch *launch, struct error *err)
-{
-    bool chosen;
-    enum status status = copy_short(side, check, plan, part, launch, &chosen, err);
-    return chosen ? status : copy_part(side, check, plan, part, launch, err);
-}
-
-enum status snapshot_before(struct side *side, struct check *check,
+enum status snapshot_before(struct side *side, const struct check *check,
                             const struct snapshot_plan *plan, const struct launch *launch,
                             struct error *err)
 {
-    return copy_any(side, check, plan, SNAPSHOT_BEFORE, launch, err);
+    return copy_part(side, check, plan, SNAPSHOT_BEFORE, launch, err);
 }
 
-enum status snapshot_after(struct side *side, struct check *check, const struct snapshot_plan *plan,
-                           const struct launch *launch, struct error *err)
+enum status snapshot_after(struct side *side, const struct check *check,
+                           const struct snapshot_plan *plan, const struct launch *launch,
+                           struct error *err)
 {
-    return copy_any(side, check, plan, SNAPSHOT_AFTER, launch, err);
-}
-
-static enum status seal_short(struct side *side, const struct check *check,
-                              const struct launch *launch, struct error *err)
-{
-    struct snapshot_call_short call;
-    snapshot_short_nothing(side, check, &call);
-    return enqueue_threads(side, side->kernel.snapshot_short, &call, 1, SNAPSHOT_THREADS, launch,
-                           err);
+    return copy_part(side, check, plan, SNAPSHOT_AFTER, launch, err);
 }
 
 enum status snapshot_seal(struct side *side, const struct check *check, const struct launch *launch,
                           struct error *err)
 {
     struct snapshot_call call;
-    if (check->room.reserved)
-        return seal_short(side, check, launch, err);
     snapshot_header_of(side, check, &call.header);
     call.header.when = word_of(side, check);
     return enqueue_copy(side, side->kernel.snapshot_few, &call, 0, launch, err);

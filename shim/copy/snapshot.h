@@ -25,8 +25,8 @@ struct snapshot_plan {
     struct placement placement[SPEC_MAX_ARRAYS];
     struct snapshot_pitch {
         uint64_t row_bytes, rows, source_pitch, target_pitch;
-        uint64_t outer_source, outer_target, last_bytes; /* as in snapshot_gather ... */
-        uint32_t chosen, by_block;                       /* ... 0: a plain segment */
+        uint64_t outer_source, outer_target, last_bytes; /* as in snapshot_segment ... */
+        uint32_t chosen, by_block;                       /* ... 0: all rows */
     } shape[SPEC_MAX_ARRAYS];
 };
 
@@ -53,30 +53,27 @@ static inline int64_t snapshot_target(const struct placement *placement, enum sn
 }
 
 /*
- * For callers that launch the copies themselves (the outlier gate): fills header and segments (room
- * for SNAPSHOT_SEGMENTS) with the copies before or after the launch, and returns their chunks.
+ * For callers that launch the copies themselves (the outlier gate): fills header, selection and
+ * segments (room for SNAPSHOT_SEGMENTS) with the copies before or after the launch, rows by index
+ * left out, and returns their chunks.
  */
 uint64_t snapshot_describe(const struct side *side, const struct check *check,
                            const struct snapshot_plan *plan, enum snapshot_part part,
-                           struct snapshot_header *header, struct snapshot_segment *segment);
-/* The same for a plan that gathers; room for SNAPSHOT_GATHERS. */
-uint64_t snapshot_describe_subset(const struct side *side, const struct check *check,
-                                  const struct snapshot_plan *plan, enum snapshot_part part,
-                                  struct snapshot_header *header, struct snapshot_select *select,
-                                  struct snapshot_gather *segment);
+                           struct snapshot_header *header, struct snapshot_select *select,
+                           struct snapshot_segment *segment);
 
 /* For callers that take the check's place in the arena before a copy does: a header without
  * segments, which seals. */
 void snapshot_header_of(const struct side *side, const struct check *check,
                         struct snapshot_header *header);
 
-/* Enqueue the copies on the launch's stream; the first one chooses their kind (see
- * snapshot_short.h), the second one seals. Never block. */
-enum status snapshot_before(struct side *side, struct check *check,
+/* Enqueue the copies on the launch's stream; the second one seals. Never block. */
+enum status snapshot_before(struct side *side, const struct check *check,
                             const struct snapshot_plan *plan, const struct launch *launch,
                             struct error *err);
-enum status snapshot_after(struct side *side, struct check *check, const struct snapshot_plan *plan,
-                           const struct launch *launch, struct error *err);
+enum status snapshot_after(struct side *side, const struct check *check,
+                           const struct snapshot_plan *plan, const struct launch *launch,
+                           struct error *err);
 /* Seals without copying: after a launch that failed, when a copy before it is already enqueued. */
 enum status snapshot_seal(struct side *side, const struct check *check, const struct launch *launch,
                           struct error *err);

@@ -443,14 +443,10 @@ template <class Call> static __device__ __forceinline__ bool run(const Call &cal
 }
 
 extern "C" __global__ void __launch_bounds__(OUTLIER_THREADS + OUTLIER_CLERKS, 2)
-    cuvet_outlier(const __grid_constant__ outlier_call_any call)
+    cuvet_outlier(const __grid_constant__ outlier_call call)
 {
-    if (!run(call.all))
-        return;
-    if (call.all.outlier.subset)
-        copy_chunks(call.some);
-    else
-        copy_chunks(call.all);
+    if (run(call))
+        copy_chunks(call);
 }
 
 /* The same for one input and few segments. */

@@ -197,37 +197,25 @@ struct outlier_header {
     uint32_t inputs;
     uint32_t detector; /* enum outlier_detector */
     uint32_t epoch;    /* of the statistics; see outlier_entry */
-    uint32_t subset;   /* 0 or 1: the call is an outlier_call_subset */
+    uint32_t reserved;
     struct outlier_batch batch;
 };
 
+/* The parameters of `cuvet_outlier`. */
 struct outlier_call {
     struct snapshot_header header;
     struct outlier_header outlier;
+    struct snapshot_select select;
     struct outlier_input input[OUTLIER_INPUTS];
     struct snapshot_segment segment[SNAPSHOT_SEGMENTS];
 };
 
-/* For launches of which a part of the items is copied. */
-struct outlier_call_subset {
-    struct snapshot_header header;
-    struct outlier_header outlier;
-    struct outlier_input input[OUTLIER_INPUTS];
-    struct snapshot_select select;
-    struct snapshot_gather segment[SNAPSHOT_GATHERS];
-};
-
-/* The parameters of `cuvet_outlier`. */
-union outlier_call_any {
-    struct outlier_call all;
-    struct outlier_call_subset some;
-};
-
-/* And `cuvet_outlier_few`, for one input and SNAPSHOT_FEW segments or less, all of which are
- * copied: less for the driver to carry. */
+/* And `cuvet_outlier_few`, for one input and SNAPSHOT_FEW segments or less: less for the driver to
+ * carry. */
 struct outlier_call_few {
     struct snapshot_header header;
     struct outlier_header outlier;
+    struct snapshot_select select;
     struct outlier_input input[1];
     struct snapshot_segment segment[SNAPSHOT_FEW];
 };

@@ -8,7 +8,6 @@
 #include "device/digest.cuh"
 #include "device/project.cuh"
 #include "device/snapshot_copy.cuh"
-#include "device/snapshot_short.cuh"
 #include "device/touch.cuh"
 
 /* One thread, while the kernel in front still ends: all that needs nothing of the program's memory.
@@ -90,38 +89,11 @@ extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS + SNAPSHOT_CLERKS,
     copy(call.header, call);
 }
 
-/* For a few pieces, into room that is known. */
-extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS, 4)
-    cuvet_snapshot_short(const __grid_constant__ snapshot_call_short call)
-{
-    run_short(call);
-}
-
-/* For a part of the items: those that are chosen are gathered. */
+/* With rows by index or by address. */
 extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS + SNAPSHOT_CLERKS, 4)
-    cuvet_snapshot_subset(const __grid_constant__ snapshot_call_subset call)
+    cuvet_snapshot_rows(const __grid_constant__ snapshot_call_rows call)
 {
     copy(call.header, call);
-}
-
-extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS + SNAPSHOT_CLERKS, 4)
-    cuvet_snapshot_subset_few(const __grid_constant__ snapshot_call_subset_few call)
-{
-    copy(call.header, call);
-}
-
-/* With rows that other arrays name. */
-extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS + SNAPSHOT_CLERKS, 4)
-    cuvet_snapshot_touch(const __grid_constant__ snapshot_call_touch call)
-{
-    copy(call.header, call);
-}
-
-/* The same, some of them by address. */
-extern "C" __global__ void __launch_bounds__(SNAPSHOT_THREADS + SNAPSHOT_CLERKS, 4)
-    cuvet_snapshot_listed(const __grid_constant__ snapshot_call_listed listed)
-{
-    copy(listed.call.header, listed);
 }
 
 /* In the program's stream between the launch and the copies, the first of them before the launch: a

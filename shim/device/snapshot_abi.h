@@ -14,29 +14,13 @@ enum {
     SNAPSHOT_CLERKS = 32,   /* ... and that see to all else meanwhile */
     SNAPSHOT_UNIT = 16,     /* bytes that a thread moves at once */
     SNAPSHOT_UNROLL = 4,
-    SNAPSHOT_GATHERS = 16, /* segments of a copy through a selection */
+    SNAPSHOT_MORE = 16, /* segments of a copy with rows by index */
     SELECT_BLOCKS = 32,
     SNAPSHOT_TOUCHES = 8, /* arrays of which rows are copied by index */
     SNAPSHOT_VALUES = 6,  /* elements that the seal carries */
     SNAPSHOT_IDS_DIMS = 3,
-    SNAPSHOT_PIECES = 128, /* of a short copy */
-    SNAPSHOT_RANGES = 64,  /* of memory that addresses in device memory may lead to */
+    SNAPSHOT_RANGES = 64, /* of memory that addresses in device memory may lead to */
     SNAPSHOT_CHUNK = SNAPSHOT_THREADS * SNAPSHOT_UNROLL * SNAPSHOT_UNIT, /* bytes a block moves */
-};
-
-/*
- * `rows` rows of `row_bytes` bytes each. Source and target must be equal modulo SNAPSHOT_UNIT, and
- * so must their pitches where rows > 1; then whole units move as vectors, and bytes outside the
- * rows are never touched on either side.
- */
-struct snapshot_segment {
-    uint64_t source; /* device address */
-    uint64_t target; /* offset in the snapshot */
-    uint64_t row_bytes, rows;
-    uint64_t source_pitch, target_pitch;
-    uint64_t first_chunk;    /* of this segment in the grid */
-    uint32_t rows_per_chunk; /* short rows: rows that one block takes; else 1 */
-    uint32_t chunks_per_row; /* long rows: blocks that share one row; else 1 */
 };
 
 /*
@@ -51,18 +35,28 @@ struct snapshot_select {
 };
 
 /*
- * A segment that may go through the selection: `rows.rows` / `chosen` times, `outer_source` bytes
- * apart (in the snapshot `outer_target`), the chosen items, `rows.source_pitch` bytes from one
- * item of the array to the next, `rows.target_pitch` from one chosen item to the next. A row is an
- * item, or, where items are dense, a whole block of them (by_block), the last of `last_bytes`. Any
- * unit of the selection times the source pitch is a multiple of SNAPSHOT_UNIT, and all of its rows
- * are counted in 32 bits; else as a plain segment.
+ * `rows` rows of `row_bytes` bytes each. Source and target must be equal modulo SNAPSHOT_UNIT, and
+ * so must their pitches where rows > 1; then whole units move as vectors, and bytes outside the
+ * rows are never touched on either side.
+ *
+ * With `chosen` it goes through the selection: `rows` / `chosen` times, `outer_source` bytes apart
+ * (in the snapshot `outer_target`), the chosen items, `source_pitch` bytes from one item of the
+ * array to the next, `target_pitch` from one chosen item to the next. A row is an item, or, where
+ * items are dense, a whole block of them (by_block), the last of `last_bytes`. Any unit of the
+ * selection times the source pitch is a multiple of SNAPSHOT_UNIT, and all of its rows are counted
+ * in 32 bits.
  */
-struct snapshot_gather {
-    struct snapshot_segment rows;
+struct snapshot_segment {
+    uint64_t source; /* device address */
+    uint64_t target; /* offset in the snapshot */
+    uint64_t row_bytes, rows;
+    uint64_t source_pitch, target_pitch;
+    uint64_t first_chunk;    /* of this segment in the grid */
+    uint32_t rows_per_chunk; /* short rows: rows that one block takes; else 1 */
+    uint32_t chunks_per_row; /* long rows: blocks that share one row; else 1 */
     uint64_t outer_source, outer_target;
     uint64_t last_bytes;
-    uint32_t chosen;   /* rows of one time; 0: the segment is plain, and this part not used */
+    uint32_t chosen;   /* rows of one time; 0: all rows are copied, and this part is not used */
     uint32_t by_block; /* 0 or 1 */
 };
 
@@ -175,8 +169,10 @@ struct snapshot_header {
     uint64_t value[SNAPSHOT_VALUES]; /* offset << 4 | bytes, aligned to them; none: 0 */
 };
 
+/* The parameters of `cuvet_snapshot`. `select` is used by segments with `chosen` alone. */
 struct snapshot_call {
     struct snapshot_header header;
+    struct snapshot_select select;
     struct snapshot_segment segment[SNAPSHOT_SEGMENTS];
 };
 
@@ -184,69 +180,19 @@ struct snapshot_call {
  * less. */
 struct snapshot_call_few {
     struct snapshot_header header;
+    struct snapshot_select select;
     struct snapshot_segment segment[SNAPSHOT_FEW];
 };
 
-/* The same for `cuvet_snapshot_subset` and, with few segments, `cuvet_snapshot_subset_few`. */
-struct snapshot_call_subset {
+/* The parameters of `cuvet_snapshot_rows`: rows by index or by address, behind the chunks of the
+ * segments. */
+struct snapshot_call_rows {
     struct snapshot_header header;
     struct snapshot_select select;
-    struct snapshot_gather segment[SNAPSHOT_GATHERS];
-};
-
-/* The parameters of `cuvet_snapshot_touch`. The chunks of the segments come first. */
-struct snapshot_call_touch {
-    struct snapshot_header header;
-    struct snapshot_select select;
-    uint32_t touches, reserved;
-    struct snapshot_gather segment[SNAPSHOT_GATHERS];
+    struct snapshot_segment segment[SNAPSHOT_MORE];
+    uint32_t touches, ranges;
     struct snapshot_touch touch[SNAPSHOT_TOUCHES];
-};
-
-/* The parameters of `cuvet_snapshot_listed`: the same where some rows lie behind addresses. */
-struct snapshot_call_listed {
-    struct snapshot_call_touch call;
-    uint32_t ranges, reserved;
-    struct snapshot_range range[SNAPSHOT_RANGES];
-};
-
-struct snapshot_call_subset_few {
-    struct snapshot_header header;
-    struct snapshot_select select;
-    struct snapshot_gather segment[SNAPSHOT_FEW];
-};
-
-/* What one block of a short copy moves, at most SNAPSHOT_CHUNK bytes counted from the unit in which
- * they begin. */
-struct snapshot_piece {
-    uint64_t source; /* device address; equal modulo SNAPSHOT_UNIT to ... */
-    uint32_t target; /* ... the offset in the snapshot */
-    uint32_t bytes;
-};
-
-/* In device memory but for the tail: how far the room that the host hands out itself is free, see
- * context/reserve.h. */
-struct snapshot_reserve {
-    uint64_t tail_seen; /* the host's tail when a kernel last read it */
-    uint64_t *tail;     /* pinned host memory; only grows */
-};
-
-/*
- * The parameters of `cuvet_snapshot_short`: a copy of few pieces whose room the host has taken, so
- * that the GPU computes nothing before it copies. `header.base` is the snapshot's; its arena, when
- * and segments are not used, and its place for the clock alone, NULL where no copy comes before the
- * launch. The room is free when the tail has come to `needs`; 0: it is. Where it is not, nothing is
- * copied, and the seal's begin and end are 0; else 0 and 1. A copy before the launch that had no
- * room leaves that in the ticket, so that the one behind it, which may have some, does not seal
- * half a snapshot.
- *
- * Grid: a block of SNAPSHOT_THREADS threads for each piece, at most SNAPSHOT_PIECES.
- */
-struct snapshot_call_short {
-    struct snapshot_header header;
-    struct snapshot_reserve *reserve;
-    uint64_t needs;
-    struct snapshot_piece piece[SNAPSHOT_PIECES];
+    struct snapshot_range range[SNAPSHOT_RANGES]; /* `ranges`, where there are addresses */
 };
 
 #endif

@@ -13,8 +13,8 @@
  * needs of the parameters it is given by value. */
 
 /* A unit of a row that does not lie inside as a whole: its valid bytes alone. */
-static __device__ __noinline__ void copy_edge(uint64_t source, uint64_t target, uint64_t bytes, uint64_t unit,
-                                 uint32_t skew)
+static __device__ __noinline__ void copy_edge(uint64_t source, uint64_t target, uint64_t bytes,
+                                              uint64_t unit, uint32_t skew)
 {
     /* Units are counted from the aligned address below the row, so they are aligned on both sides.
      */
@@ -63,17 +63,6 @@ struct row_place {
     uint64_t bytes;
 };
 
-/* Segments of both kinds begin alike. */
-static __device__ const snapshot_segment &rows_of(const snapshot_segment &segment)
-{
-    return segment;
-}
-
-static __device__ const snapshot_segment &rows_of(const snapshot_gather &segment)
-{
-    return segment.rows;
-}
-
 /* The array's number of the chosen item `index`. */
 static __device__ uint64_t select_item(const snapshot_select &select, uint32_t index)
 {
@@ -83,38 +72,29 @@ static __device__ uint64_t select_item(const snapshot_select &select, uint32_t i
     return (uint64_t)select.start[block] * select.unit + (index - block * select.length);
 }
 
-template <class Call>
-static __device__ row_place place_row(const Call &, const snapshot_segment &segment, uint64_t row)
+static __device__ row_place place_row(const snapshot_select &select, const snapshot_segment &rows,
+                                      uint64_t row)
 {
-    return {segment.source + row * segment.source_pitch,
-            segment.target + row * segment.target_pitch, segment.row_bytes};
-}
-
-template <class Call>
-static __device__ row_place place_row(const Call &call, const snapshot_gather &gather, uint64_t row)
-{
-    const snapshot_select &select = call.select;
-    const snapshot_segment &rows = gather.rows;
-    if (!gather.chosen)
-        return place_row(call, rows, row);
-    uint32_t outer = (uint32_t)row / gather.chosen, index = (uint32_t)row % gather.chosen;
-    bool is_last = gather.by_block && index == select.blocks - 1;
-    uint64_t to = gather.by_block ? index * select.length : index;
-    uint64_t from = gather.by_block ? (uint64_t)select.start[index] * select.unit
-                                    : select_item(select, index);
-    return {rows.source + outer * gather.outer_source + from * rows.source_pitch,
-            rows.target + outer * gather.outer_target + to * rows.target_pitch,
-            is_last ? gather.last_bytes : rows.row_bytes};
+    if (!rows.chosen)
+        return {rows.source + row * rows.source_pitch, rows.target + row * rows.target_pitch,
+                rows.row_bytes};
+    uint32_t outer = (uint32_t)row / rows.chosen, index = (uint32_t)row % rows.chosen;
+    bool is_last = rows.by_block && index == select.blocks - 1;
+    uint64_t to = rows.by_block ? index * select.length : index;
+    uint64_t from =
+        rows.by_block ? (uint64_t)select.start[index] * select.unit : select_item(select, index);
+    return {rows.source + outer * rows.outer_source + from * rows.source_pitch,
+            rows.target + outer * rows.outer_target + to * rows.target_pitch,
+            is_last ? rows.last_bytes : rows.row_bytes};
 }
 
 /* Short rows: a warp takes a row at a time. */
-template <class Call, class Segment>
-static __device__ void copy_rows(const Call &call, const Segment &segment, uint64_t base,
-                                 uint64_t first_row, uint64_t last_row)
+static __device__ void copy_rows(const snapshot_select &select, const snapshot_segment &segment,
+                                 uint64_t base, uint64_t first_row, uint64_t last_row)
 {
     const uint32_t warps = SNAPSHOT_THREADS / 32;
     for (uint64_t row = first_row + threadIdx.x / 32; row < last_row; row += warps) {
-        row_place at = place_row(call, segment, row);
+        row_place at = place_row(select, segment, row);
         uint64_t units = (at.source % SNAPSHOT_UNIT + at.bytes + SNAPSHOT_UNIT - 1) / SNAPSHOT_UNIT;
         copy_row(at.source, base + at.target, at.bytes, 0, units, threadIdx.x % 32, 32);
     }
@@ -127,13 +107,13 @@ struct chunk_place {
     uint32_t skew;
 };
 
-template <class Call, class Segment>
-static __device__ chunk_place place_chunk(const Call &call, const Segment &segment, uint32_t chunk)
+static __device__ chunk_place place_chunk(const snapshot_select &select,
+                                          const snapshot_segment &segment, uint32_t chunk)
 {
     chunk_place at;
-    uint32_t per_row = rows_of(segment).chunks_per_row;
+    uint32_t per_row = segment.chunks_per_row;
     uint32_t row = chunk / per_row, part = chunk % per_row;
-    at.row = place_row(call, segment, row);
+    at.row = place_row(select, segment, row);
     at.skew = (uint32_t)(at.row.source % SNAPSHOT_UNIT);
     at.units = (at.skew + at.row.bytes + SNAPSHOT_UNIT - 1) / SNAPSHOT_UNIT;
     at.first = (uint64_t)part * (SNAPSHOT_CHUNK / SNAPSHOT_UNIT);
@@ -148,18 +128,16 @@ static __device__ bool is_inner(const snapshot_segment &segment, const chunk_pla
            at.last * SNAPSHOT_UNIT <= at.skew + at.row.bytes;
 }
 
-template <class Call, class Segment>
-static __device__ void copy_chunk(const Call &call, const Segment &segment, uint64_t base,
-                                  uint32_t chunk)
+static __device__ void copy_chunk(const snapshot_select &select, const snapshot_segment &segment,
+                                  uint64_t base, uint32_t chunk)
 {
-    const snapshot_segment &rows = rows_of(segment);
-    if (rows.rows_per_chunk > 1) {
-        uint64_t first = (uint64_t)chunk * rows.rows_per_chunk;
-        uint64_t last = first + rows.rows_per_chunk;
-        copy_rows(call, segment, base, first, last < rows.rows ? last : rows.rows);
+    if (segment.rows_per_chunk > 1) {
+        uint64_t first = (uint64_t)chunk * segment.rows_per_chunk;
+        uint64_t last = first + segment.rows_per_chunk;
+        copy_rows(select, segment, base, first, last < segment.rows ? last : segment.rows);
         return;
     }
-    const chunk_place at = place_chunk(call, segment, chunk);
+    const chunk_place at = place_chunk(select, segment, chunk);
     copy_row(at.row.source, base + at.row.target, at.row.bytes, at.first,
              at.last < at.units ? at.last : at.units, threadIdx.x, SNAPSHOT_THREADS);
 }
@@ -375,8 +353,8 @@ static __device__ uint64_t share_place(const snapshot_header &header)
     return shared_notes()->base;
 }
 
-/* What a block copies: a chunk of a segment; `segment` as many as there are: nothing. An inner chunk
- * begins at `from` and goes to `to`, an offset in the snapshot. */
+/* What a block copies: a chunk of a segment; `segment` as many as there are: nothing. An inner
+ * chunk begins at `from` and goes to `to`, an offset in the snapshot. */
 struct piece {
     uint32_t segment, chunk;
     bool inner;
@@ -389,14 +367,14 @@ template <class Call> static __device__ piece find_piece(const Call &call, uint3
 {
     piece mine = {};
     while (mine.segment + 1 < call.header.segments &&
-           number >= rows_of(call.segment[mine.segment + 1]).first_chunk)
+           number >= call.segment[mine.segment + 1].first_chunk)
         mine.segment++;
     if (mine.segment >= call.header.segments)
         return mine;
-    const auto &segment = call.segment[mine.segment];
-    mine.chunk = number - (uint32_t)rows_of(segment).first_chunk;
-    const chunk_place at = place_chunk(call, segment, mine.chunk);
-    mine.inner = is_inner(rows_of(segment), at);
+    const snapshot_segment &segment = call.segment[mine.segment];
+    mine.chunk = number - (uint32_t)segment.first_chunk;
+    const chunk_place at = place_chunk(call.select, segment, mine.chunk);
+    mine.inner = is_inner(segment, at);
     mine.from = at.row.source - at.skew + at.first * SNAPSHOT_UNIT;
     mine.to = at.row.target - at.skew + at.first * SNAPSHOT_UNIT;
     return mine;
@@ -427,7 +405,7 @@ template <class Call> static __device__ uint64_t copy_piece(const Call &call, co
         return copy_inner(call.header, mine);
     uint64_t base = share_place(call.header);
     if (base && mine.segment < call.header.segments) /* else the seal alone */
-        copy_chunk(call, call.segment[mine.segment], base, mine.chunk);
+        copy_chunk(call.select, call.segment[mine.segment], base, mine.chunk);
     return base;
 }
 

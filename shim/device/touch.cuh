@@ -19,7 +19,7 @@ static __device__ int64_t load_id(uint64_t ids, uint64_t at, uint32_t bytes)
 /* ---- copying ---- */
 
 /* Element t of the indices, in the program's memory. */
-static __device__ int64_t program_id(const snapshot_call_touch &call, const snapshot_touch &touch,
+static __device__ int64_t program_id(const snapshot_call_rows &call, const snapshot_touch &touch,
                                      uint32_t t)
 {
     uint64_t at = 0;
@@ -37,7 +37,7 @@ static __device__ int64_t program_id(const snapshot_call_touch &call, const snap
 }
 
 /* Where row t of the copy comes from; 0: from nowhere. */
-static __device__ uint64_t find_row(const snapshot_call_touch &call, const snapshot_touch &touch,
+static __device__ uint64_t find_row(const snapshot_call_rows &call, const snapshot_touch &touch,
                                     uint32_t t)
 {
     int64_t id = program_id(call, touch, t);
@@ -49,67 +49,54 @@ static __device__ uint64_t find_row(const snapshot_call_touch &call, const snaps
            (uint64_t)id % touch.page * touch.pitch[1];
 }
 
-/* Rows that indices name. */
-struct rows_by_index {
-    const snapshot_call_touch &call;
-    __device__ uint64_t find(const snapshot_touch &touch, uint32_t t)
-    {
-        return find_row(call, touch, t);
-    }
-    template <class Word> static __device__ void move(Word *to, uint64_t from)
-    {
-        *to = *(const Word *)from;
-    }
-};
-
 /* Where the row at an address lies; 0, and a note for the seal, where it must not be followed. */
-static __device__ uint64_t follow(const snapshot_call_listed &listed, uint64_t align,
-                                  uint64_t bytes, uint64_t address)
+static __device__ uint64_t follow(const snapshot_call_rows &call, uint64_t align, uint64_t bytes,
+                                  uint64_t address)
 {
     bool aligned = address && address % align == 0;
 #pragma unroll 1
-    for (uint32_t i = 0; aligned && i < listed.ranges; i++) {
-        const snapshot_range &range = listed.range[i];
+    for (uint32_t i = 0; aligned && i < call.ranges; i++) {
+        const snapshot_range &range = call.range[i];
         if (address >= range.begin && address < range.end && range.end - address >= bytes)
             return address;
     }
-    const snapshot_header &header = listed.call.header;
+    const snapshot_header &header = call.header;
     *(volatile uint64_t *)&header.seal->missed = seal_word(header.sequence, 1);
     __threadfence_system();
     return 0;
 }
 
-/* The same, some of them by their addresses. Words of one row follow each other, so what was found
- * last is kept. Such a row may begin at any element, so a word of several may lie anyhow. */
-struct rows_by_address {
-    const snapshot_call_listed &listed;
+/* Rows by index or address. Words of one row follow each other, so what was found last is kept. */
+struct touched_rows {
+    const snapshot_call_rows &call;
     uint32_t last;
     uint64_t place;
     __device__ uint64_t find(const snapshot_touch &touch, uint32_t t)
     {
-        if (!touch.align)
-            return find_row(listed.call, touch, t);
         if (t == last)
             return place;
         last = t;
-        return place = follow(listed, touch.align, touch.limit,
-                              (uint64_t)program_id(listed.call, touch, t));
-    }
-    template <class Word> static __device__ void move(Word *to, uint64_t from)
-    {
-        if (from % sizeof(Word) == 0) {
-            *to = *(const Word *)from;
-            return;
-        }
-#pragma unroll 1
-        for (uint32_t i = 0; i < sizeof(Word); i++)
-            ((uint8_t *)to)[i] = ((const uint8_t *)from)[i];
+        return place = touch.align ? follow(call, touch.align, touch.limit,
+                                            (uint64_t)program_id(call, touch, t))
+                                   : find_row(call, touch, t);
     }
 };
 
+/* A row by address may begin at any element, so a word of several may lie anyhow. */
+template <class Word> static __device__ void move_word(Word *to, uint64_t from)
+{
+    if (from % sizeof(Word) == 0) {
+        *to = *(const Word *)from;
+        return;
+    }
+#pragma unroll 1
+    for (uint32_t i = 0; i < sizeof(Word); i++)
+        ((uint8_t *)to)[i] = ((const uint8_t *)from)[i];
+}
+
 /* The words of one chunk of the dense copy, wherever they come from. */
-template <class Word, class Rows>
-static __device__ void copy_words(Rows &rows, const snapshot_touch &touch, uint64_t base,
+template <class Word>
+static __device__ void copy_words(touched_rows rows, const snapshot_touch &touch, uint64_t base,
                                   uint64_t chunk)
 {
     const uint32_t row_bytes = touch.runs * touch.run;
@@ -123,13 +110,12 @@ static __device__ void copy_words(Rows &rows, const snapshot_touch &touch, uint6
         uint32_t at = ahead + i * (uint32_t)sizeof(Word), inside = at % row_bytes;
         uint64_t row = rows.find(touch, first + at / row_bytes);
         if (row)
-            Rows::move(&to[i], row + inside / touch.run * touch.run_pitch + inside % touch.run);
+            move_word(&to[i], row + inside / touch.run * touch.run_pitch + inside % touch.run);
     }
 }
 
-template <class Rows>
-static __device__ void copy_touched(Rows &rows, const snapshot_touch &touch, uint64_t base,
-                                    uint64_t chunk)
+static __device__ void copy_touched(const touched_rows &rows, const snapshot_touch &touch,
+                                    uint64_t base, uint64_t chunk)
 {
     switch (touch.unit) {
     case SNAPSHOT_UNIT:
@@ -150,27 +136,21 @@ static __device__ void copy_touched(Rows &rows, const snapshot_touch &touch, uin
 }
 
 /* As for others: the chunks of the segments, then those of touched rows. */
-static __device__ piece find_piece(const snapshot_call_touch &call, uint32_t number)
+static __device__ piece find_piece(const snapshot_call_rows &call, uint32_t number)
 {
     if (number < call.touch[0].first_chunk)
-        return find_piece<snapshot_call_touch>(call, number);
+        return find_piece<snapshot_call_rows>(call, number);
     piece mine = {};
     mine.segment = TOUCH_PIECE;
     mine.chunk = number;
     return mine;
 }
 
-static __device__ piece find_piece(const snapshot_call_listed &listed, uint32_t number)
-{
-    return find_piece(listed.call, number);
-}
-
-template <class Rows>
-static __device__ void copy_rows_of(const snapshot_call_touch &call, Rows rows, const piece &mine)
+static __device__ void copy_piece(const snapshot_call_rows &call, const piece &mine)
 {
     const uint32_t number = mine.chunk;
     if (mine.segment != TOUCH_PIECE) {
-        copy_piece<snapshot_call_touch>(call, mine);
+        copy_piece<snapshot_call_rows>(call, mine);
         return;
     }
     uint32_t index = 0;
@@ -179,17 +159,7 @@ static __device__ void copy_rows_of(const snapshot_call_touch &call, Rows rows, 
     const snapshot_touch &touch = call.touch[index];
     uint64_t base = share_place(call.header);
     if (base)
-        copy_touched(rows, touch, base, number - touch.first_chunk);
-}
-
-static __device__ void copy_piece(const snapshot_call_touch &call, const piece &mine)
-{
-    copy_rows_of(call, rows_by_index{call}, mine);
-}
-
-static __device__ void copy_piece(const snapshot_call_listed &listed, const piece &mine)
-{
-    copy_rows_of(listed.call, rows_by_address{listed, ~0u, 0}, mine);
+        copy_touched({call, ~0u, 0}, touch, base, number - touch.first_chunk);
 }
 
 /* ---- numbering ---- */

@@ -23,6 +23,7 @@ static void shorten(const struct outlier_call *call, struct outlier_call_few *fe
 {
     few->header = call->header;
     few->outlier = call->outlier;
+    few->select = call->select;
     few->input[0] = call->input[0];
     memcpy(few->segment, call->segment, sizeof(few->segment));
 }
@@ -40,31 +41,28 @@ static enum status enqueue_probe(const struct outlier_side *gate, CUfunction fun
     return enqueue_kernel(&kernel, call, launch, err);
 }
 
+_Static_assert(sizeof(struct outlier_call) <= 4096, "a launch carries no more");
+
 enum status outlier_enqueue(struct side *side, const struct check *check,
                             const struct snapshot_plan *snapshot, const struct outlier_plan *plan,
                             enum snapshot_part part, const struct launch *launch, struct error *err)
 {
-    const bool subset = snapshot->gathers && !snapshot->touches;
-    union outlier_call_any any; /* large: inputs and segments are written as they are added */
-    struct outlier_call *call = &any.all; /* a subset's begins alike */
+    struct outlier_call call; /* large: inputs and segments are written as they are added */
     struct outlier_call_few few;
     uint64_t chunks = 0;
     if (snapshot->touches)
-        snapshot_header_of(side, check, &call->header); /* the probe alone */
-    else if (subset)
-        chunks = snapshot_describe_subset(side, check, snapshot, part, &any.some.header,
-                                          &any.some.select, any.some.segment);
+        snapshot_header_of(side, check, &call.header); /* the probe alone */
     else
-        chunks = snapshot_describe(side, check, snapshot, part, &call->header, call->segment);
+        chunks = snapshot_describe(side, check, snapshot, part, &call.header, &call.select,
+                                   call.segment);
     if (chunks >= (uint64_t)1 << OUTLIER_CHUNK_BITS)
         return error_set(err, STATUS_INVALID, "a copy of %llu chunks", (unsigned long long)chunks);
-    describe_outlier(side, check, plan, &call->outlier);
-    call->header.seals = part == SNAPSHOT_AFTER;
-    call->outlier.chunks = chunks;
-    call->outlier.subset = subset;
-    memcpy(call->input, plan->input, plan->inputs * sizeof(call->input[0]));
-    if (subset || plan->inputs > 1 || call->header.segments > SNAPSHOT_FEW)
-        return enqueue_probe(&side->outlier, side->outlier.kernel, &any, plan, launch, err);
-    shorten(call, &few);
+    describe_outlier(side, check, plan, &call.outlier);
+    call.header.seals = part == SNAPSHOT_AFTER;
+    call.outlier.chunks = chunks;
+    memcpy(call.input, plan->input, plan->inputs * sizeof(call.input[0]));
+    if (plan->inputs > 1 || call.header.segments > SNAPSHOT_FEW)
+        return enqueue_probe(&side->outlier, side->outlier.kernel, &call, plan, launch, err);
+    shorten(&call, &few);
     return enqueue_probe(&side->outlier, side->outlier.few, &few, plan, launch, err);
 }

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "copy/shrink.h"
-#include "copy/snapshot_short.h"
 #include "pipeline/pipeline_state.h"
 #include "plan/plan.h"
 
@@ -34,7 +33,7 @@ static enum skip lay_out_arrays(const struct pipeline *pipeline, struct ticket *
     bool whole = spec->deterministic || spec->contract || spec->plan->state;
     uint64_t usual = whole ? 0 : pipeline->subset;
     uint64_t subset = spec->subset >= 0 ? (uint64_t)spec->subset : usual;
-    uint64_t arena = ticket->side->arena.bytes, part = ticket->side->arena.memory / WHOLE_PART;
+    uint64_t arena = ticket->side->arena.bytes, part = arena / WHOLE_PART;
     uint64_t bytes = ticket->plan.bytes, aim = ticket->gate.result == GATE_RANDOM ? subset : part;
     if (bytes > arena && aim > part)
         aim = part;
@@ -93,9 +92,6 @@ static bool may_take_room(const struct ticket *ticket, uint64_t bytes)
     struct side *side = ticket->side;
     if (!refused_any(&side->arena.refused) || ticket->gate.result == GATE_OUTLIER)
         return true;
-    if (snapshot_may_be_short(&ticket->plan, ticket->gate.result, bytes) &&
-        reserve_has(side->arena.reserve, bytes))
-        return true;
     const struct refused_ring ring = side_ring(side);
     return refused_admits(&side->arena.refused, &ring, ticket->gate.signature, bytes, clock_ns());
 }
@@ -120,7 +116,6 @@ enum skip gates_room(const struct gate_query *query)
     ticket->check->slot = (uint32_t)slot;
     ticket->check->room.bytes = bytes;
     ticket->check->room.begin = ticket->check->room.end = 0;
-    ticket->check->room.reserved = false;
     side_note_unsealed(side, ticket->check, ticket->gate.result == GATE_OUTLIER ? 0 : bytes);
     atomic_fetch_add(&side->pending, 1);
     return SKIP_NONE;

@@ -358,8 +358,6 @@ static enum skip arm_copies(struct twin_place *place, struct pipeline *pipeline,
     place->part = TWIN_AFTER;
     if (!ticket->torn && !enqueue_behind(launch, ticket, why))
         return SKIP_NONE;
-    if (ticket->check->room.reserved)
-        reserve_shut(ticket->side->arena.reserve);
     side_release(ticket->side, ticket->check);
     return place->lacked ? SKIP_GRAPH : SKIP_DRIVER;
 }
@@ -483,8 +481,6 @@ static void end_armed(struct pipeline *pipeline, struct side *side, struct check
     const struct sink *sink = pipeline->sink;
     paying_back(pipeline, check);
     gate_return(check->gate.turn);
-    if (check->room.reserved)
-        reserve_shut(side->arena.reserve);
     side_release(side, check);
     ledger_skip(sink, check->kernel->spec, SKIP_LAUNCH_FAILED);
 }

@@ -118,8 +118,7 @@ static void end_unchecked(struct collector *collector, struct side *side, struct
 {
     if (!failed)
         gate_return(check->gate.turn);
-    if (!failed && !check->seal.ordinary && !check->room.reserved &&
-        check->gate.result != GATE_OUTLIER)
+    if (!failed && !check->seal.ordinary && check->gate.result != GATE_OUTLIER)
         refused_add(&side->arena.refused, check->gate.signature, check->room.bytes);
     ending_skip(&collector->ending, side, check,
                 failed                 ? SKIP_LAUNCH_FAILED
@@ -149,7 +148,7 @@ static void end_if_unchecked(struct collector *collector, struct side *side, str
     if (check->started || !seal_seen(side, check))
         return;
     bool failed = atomic_load_explicit(&check->state, memory_order_relaxed) == CHECK_ABANDONED;
-    if (check->room.at && !check->room.reserved)
+    if (check->room.at)
         refused_served(&side->arena.refused, check->gate.signature);
     if (failed || !check->room.at) {
         end_unchecked(collector, side, check, failed);
@@ -228,8 +227,7 @@ static bool must_not_wait(struct collector *collector, const struct side *side)
     uint32_t quarter = side->slot.count / 4;
     return atomic_load(&collector->drains) > 0 || collector->waiting.checks >= quarter ||
            atomic_load(&side->pending) >= quarter * 3 || refused_any(&arena->refused) ||
-           atomic_load(&arena->newest) - *arena->tail >= arena->bytes / 4 ||
-           reserve_is_short(arena->reserve);
+           atomic_load(&arena->newest) - *arena->tail >= arena->bytes / 4;
 }
 
 /* Starts checks whose copies are complete, where their time has come. True when there were any. */

@@ -57,10 +57,6 @@ static bool read_copies(const struct side *side, struct check *check)
     memcpy(check->seal.value, seal->value, sizeof check->seal.value);
     if (begin == end)
         return true;
-    if (check->room.reserved) {
-        check->room.at = side_reserved_at(side, check);
-        return true;
-    }
     check->room.begin = offset_of(begin, *side->arena.tail);
     check->room.end = offset_of(end, *side->arena.tail);
     check->room.at =
@@ -68,20 +64,11 @@ static bool read_copies(const struct side *side, struct check *check)
     return true;
 }
 
-static void note_reserved(struct side *side, const struct check *check)
-{
-    reserve_sealed(side->arena.reserve, check->room.end);
-    if (!check->room.at)
-        reserve_missed(side->arena.reserve);
-}
-
 bool seal_seen(struct side *side, struct check *check)
 {
     if (check->seal.read)
         return true;
-    check->room.at = 0;
-    if (!check->room.reserved)
-        check->room.begin = check->room.end = 0;
+    check->room.at = check->room.begin = check->room.end = 0;
     check->cost.copy = check->cost.probe = 0;
     check->seal.missed = false;
     uint64_t ordinary = __atomic_load_n(&side->slot.seal[check->slot].ordinary, __ATOMIC_ACQUIRE);
@@ -92,9 +79,7 @@ bool seal_seen(struct side *side, struct check *check)
         check->cost.probe = ordinary & ((1u << SEAL_TIME_BITS) - 1);
     if (check->gate.result == GATE_OUTLIER)
         read_decision(side, check);
-    if (check->room.reserved)
-        note_reserved(side, check);
-    else if (check->room.end > atomic_load_explicit(&side->arena.newest, memory_order_relaxed))
+    if (check->room.end > atomic_load_explicit(&side->arena.newest, memory_order_relaxed))
         atomic_store_explicit(&side->arena.newest, check->room.end, memory_order_relaxed);
     side_note_sealed(side, check);
     check->seal.at = clock_ns();

@@ -154,7 +154,7 @@ static uint64_t fake_find_place(const struct snapshot_header *header)
     return found ? header->base + (found - 1) * SNAPSHOT_ALIGN : 0;
 }
 
-static void fake_segment(const struct snapshot_segment *s, uint64_t base)
+static void fake_rows(const struct snapshot_segment *s, uint64_t base)
 {
     for (uint64_t row = 0; row < s->rows; row++) {
         uint64_t from = s->source + row * s->source_pitch;
@@ -166,32 +166,33 @@ static void fake_segment(const struct snapshot_segment *s, uint64_t base)
     }
 }
 
-/* The chosen items of one segment, as device/snapshot_copy.cuh finds them, but one byte range after
- * another: the test of that code is softgpu's. */
-static void fake_gather(const struct snapshot_select *select, const struct snapshot_gather *gather,
-                        uint64_t base)
+/* One segment as device/snapshot_copy.cuh copies it, but one byte range after another: the test of
+ * that code is softgpu's. */
+static void fake_segment(const struct snapshot_select *select,
+                         const struct snapshot_segment *segment, uint64_t base)
 {
-    const struct snapshot_segment *rows = &gather->rows;
-    if (!gather->chosen)
-        fake_segment(rows, base);
-    for (uint64_t row = 0; gather->chosen && row < rows->rows; row++) {
-        uint64_t outer = row / gather->chosen, index = row % gather->chosen, last;
-        uint64_t item = gather->by_block ? index * select->length : index;
+    if (!segment->chosen)
+        fake_rows(segment, base);
+    for (uint64_t row = 0; segment->chosen && row < segment->rows; row++) {
+        uint64_t outer = row / segment->chosen, index = row % segment->chosen, last;
+        uint64_t item = segment->by_block ? index * select->length : index;
         uint64_t block = item / select->length;
         last = select->blocks - 1;
         block = block > last ? last : block;
         struct snapshot_segment one = {
             .source =
-                rows->source + outer * gather->outer_source +
+                segment->source + outer * segment->outer_source +
                 (select->start[block] * (uint64_t)select->unit + item - block * select->length) *
-                    rows->source_pitch,
-            .target = rows->target + outer * gather->outer_target + item * rows->target_pitch,
-            .row_bytes = gather->by_block && block == last ? gather->last_bytes : rows->row_bytes,
+                    segment->source_pitch,
+            .target =
+                segment->target + outer * segment->outer_target + item * segment->target_pitch,
+            .row_bytes =
+                segment->by_block && block == last ? segment->last_bytes : segment->row_bytes,
             .rows = 1,
         };
         if (one.source % SNAPSHOT_UNIT != (base + one.target) % SNAPSHOT_UNIT)
             atomic_fetch_add(&fake.strays, 1);
-        fake_segment(&one, base);
+        fake_rows(&one, base);
     }
 }
 
@@ -208,76 +209,31 @@ static void fake_seal(const struct snapshot_header *header, uint64_t base)
         __atomic_store_n(&header->seal->sequence, header->sequence, __ATOMIC_RELEASE);
 }
 
-static void fake_copy(const struct snapshot_header *header, const struct snapshot_segment *segment)
+static void fake_copy(const struct snapshot_header *header, const struct snapshot_select *select,
+                      const struct snapshot_segment *segment)
 {
     if (header->when && *header->when != header->sequence * 2 + 1)
         return;
     uint64_t base = fake_find_place(header);
     for (uint32_t i = 0; i < header->segments && base; i++) {
-        fake_segment(&segment[i], base);
+        fake_segment(select, &segment[i], base);
         atomic_fetch_add(&fake.copied, 1);
     }
     if (header->seals)
         fake_seal(header, base);
 }
 
-static void fake_copy_short(const struct snapshot_call_short *call, unsigned pieces)
-{
-    const struct snapshot_header *header = &call->header;
-    bool room =
-        !call->needs || __atomic_load_n(call->reserve->tail, __ATOMIC_ACQUIRE) >= call->needs;
-    for (unsigned i = 0; i < pieces && room; i++) {
-        if (!call->piece[i].bytes) /* where nothing is but the seal */
-            continue;
-        struct snapshot_segment one = {.source = call->piece[i].source,
-                                       .target = call->piece[i].target,
-                                       .row_bytes = call->piece[i].bytes,
-                                       .rows = 1};
-        if (one.source % SNAPSHOT_UNIT != (header->base + one.target) % SNAPSHOT_UNIT)
-            atomic_fetch_add(&fake.strays, 1);
-        fake_segment(&one, header->base);
-        atomic_fetch_add(&fake.copied, 1);
-    }
-    if (!header->seals) {
-        *header->ticket = !room; /* for the copy behind the launch */
-        return;
-    }
-    room = room && !*header->ticket;
-    *header->ticket = 0;
-    header->seal->begin = fake_seal_word(header, 0);
-    header->seal->end = fake_seal_word(header, room);
-    fake_seal(header, room ? header->base : 0);
-}
-
-static void fake_copy_subset(const struct snapshot_header *header,
-                             const struct snapshot_select *select,
-                             const struct snapshot_gather *segment)
-{
-    if (header->when && *header->when != header->sequence * 2 + 1)
-        return;
-    uint64_t base = fake_find_place(header);
-    for (uint32_t i = 0; i < header->segments && base; i++) {
-        fake_gather(select, &segment[i], base);
-        atomic_fetch_add(&fake.copied, 1);
-    }
-    if (header->seals)
-        fake_seal(header, base);
-}
-
-/* `some` NULL: `segment` is copied. */
 static void fake_outlier(const struct snapshot_header *header, const struct outlier_header *outlier,
-                         const struct outlier_input *input, const struct snapshot_segment *segment,
-                         const struct outlier_call_subset *some)
+                         const struct snapshot_select *select, const struct outlier_input *input,
+                         const struct snapshot_segment *segment)
 {
     bool called = outlier_host_decide(outlier, input);
     atomic_fetch_add(&fake.probes, 1);
     uint64_t base = called ? fake_find_place(header) : 0;
     bool room = called && base;
     outlier->slot->decision = header->sequence * 2 + room;
-    if (room && some)
-        fake_copy_subset(header, &some->select, some->segment);
-    else if (room)
-        fake_copy(header, segment);
+    if (room)
+        fake_copy(header, select, segment);
     else if (called)
         fake_seal(header, base);
     else if (!atomic_load(&fake.hold_seals))
@@ -382,22 +338,15 @@ static CUresult fake_launch(CUfunction function, unsigned gx, unsigned gy, unsig
     if (atomic_load(&fake.fail_launch) && atomic_fetch_sub(&fake.fail_launch, 1) == 1)
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
     atomic_fetch_add(&fake.launches, 1);
-    const struct snapshot_call *copy = params[0];
-    const union outlier_call_any *any = params[0];
-    const struct outlier_call *look = &any->all;
+    const struct snapshot_call *copy = params[0]; /* of few segments or with rows: begins alike */
+    const struct outlier_call *look = params[0];
     const struct outlier_call_few *few = params[0];
-    const struct snapshot_call_subset *some = params[0];
-    if (!strcmp(symbol, "cuvet_snapshot_short"))
-        fake_copy_short(params[0], gx);
-    else if (!strncmp(symbol, "cuvet_snapshot_subset", 21))
-        fake_copy_subset(&some->header, &some->select, some->segment);
-    else if (!strncmp(symbol, "cuvet_snapshot", 14))
-        fake_copy(&copy->header, copy->segment);
+    if (!strncmp(symbol, "cuvet_snapshot", 14))
+        fake_copy(&copy->header, &copy->select, copy->segment);
     else if (!strcmp(symbol, "cuvet_outlier"))
-        fake_outlier(&look->header, &look->outlier, look->input, look->segment,
-                     look->outlier.subset ? &any->some : NULL);
+        fake_outlier(&look->header, &look->outlier, &look->select, look->input, look->segment);
     else if (!strcmp(symbol, "cuvet_outlier_few"))
-        fake_outlier(&few->header, &few->outlier, few->input, few->segment, NULL);
+        fake_outlier(&few->header, &few->outlier, &few->select, few->input, few->segment);
     else if (!strncmp(symbol, "cuvet_project", 13))
         fake_project(params[0], symbol);
     else if (!strncmp(symbol, "cuvet_ref_", 10))
