@@ -417,15 +417,17 @@ def bench_refs(args):
 
 
 def bench_steps(args, kinds):
+    """Without a budget only the rmsnorms are checked, else the products, too."""
     config = os.path.join(HERE, "step.yaml")
     variants = [Variant("bare"), Variant("empty subscriber", EMPTY="1")]
     variants += [Variant("p = %s, subset %s" % (p, subset), CUVET_CONFIG=config, CUVET_SAMPLE=p,
-                         CUVET_SUBSET=subset, CUVET_BUDGET="off", CUVET_OUTLIER="off")
+                         CUVET_SUBSET=subset, CUVET_TABLES="off", CUVET_BUDGET="off", CUVET_OUTLIER="off")
                  for p in args.samples for subset in args.subsets]
     variants += [Variant("p = 0.5, " + b, CUVET_CONFIG=config, CUVET_SAMPLE="0.5", CUVET_BUDGET=b)
                  for b in args.budgets]
+    variants += [Variant("the defaults", CUVET_CONFIG=config)]
     variants += [Variant("p = 0, all looked at", CUVET_CONFIG=config, CUVET_SAMPLE="0", CUVET_FIRST="0",
-                         CUVET_BUDGET="off")]
+                         CUVET_TABLES="off", CUVET_BUDGET="off")]
     argv = [sys.executable, os.path.join(HERE, "step.py")] + kinds
     results, counts = interleave(args, variants, args.rounds, argv)
     titles = {"prefill": "step: 4096 tokens, ten steps between waits",
@@ -452,7 +454,8 @@ def bench_steps(args, kinds):
 def bench_rates(args):
     """In one process, so that a difference of a thousandth shows: processes of one program differ by a hundredth."""
     rates = ["0"] + args.samples
-    settings = {"CUVET_CONFIG": os.path.join(HERE, "step.yaml"), "CUVET_BUDGET": "off", "CUVET_OUTLIER": "off"}
+    settings = {"CUVET_CONFIG": os.path.join(HERE, "step.yaml"), "CUVET_TABLES": "off", "CUVET_BUDGET": "off",
+                "CUVET_OUTLIER": "off"}
     for kind, title in (("prefill", "4096 tokens"), ("decode", "8 tokens")):
         ratios = {rate: [] for rate in rates}
         times = {rate: [] for rate in rates}

@@ -27,7 +27,7 @@ static uint64_t round_up(uint64_t value, uint64_t step)
 /* The same geometry as shim/copy/snapshot.c makes. */
 static void run_kernel(size_t bytes, bool pitched)
 {
-    snapshot_call call;
+    snapshot_call_few call;
     memset(&call, 0, sizeof call);
     snapshot_segment &s = call.segment[0];
     s.source = source;
@@ -115,7 +115,7 @@ static void set_up(const char *path)
     CHECK(cuDevicePrimaryCtxRetain(&context, device));
     CHECK(cuCtxSetCurrent(context));
     CHECK(cuModuleLoad(&module, path));
-    CHECK(cuModuleGetFunction(&kernel, module, "cuvet_snapshot"));
+    CHECK(cuModuleGetFunction(&kernel, module, "cuvet_snapshot_few"));
     CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     CHECK(cuMemAlloc(&source, most / row * pitch));
     CHECK(cuMemAlloc(&target, most));
