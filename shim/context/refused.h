@@ -7,9 +7,9 @@
  * would still find room after it. The turn ends when such a launch is enqueued, or after a time;
  * then as much time passes before the next one, so that small snapshots have half of it at least.
  *
- * Room is handed out on the GPU; here is the host's estimate of what is free when a copy gets
- * there: all that was enqueued and is not known to have ended takes room. A wrong one costs a
- * check, which is in line again.
+ * Room is handed out on the GPU. The host estimates what is free when a copy gets there: each
+ * snapshot that was enqueued takes room until it is known to have ended. A wrong estimate costs a
+ * check, and its signature is in line again.
  */
 #ifndef CONTEXT_REFUSED_H
 #define CONTEXT_REFUSED_H

@@ -107,9 +107,9 @@ struct snapshot_seal {
                                   reclaim.h; the snapshot ends there. Equal: no room, nothing copied */
     uint64_t started, stopped; /* %globaltimer; their difference: what its copies held the stream */
     uint64_t sequence;
-    /* Or, by itself: the outlier gate did not select the launch, nothing was copied. The sequence
-     * << SEAL_TIME_BITS | nanoseconds that the probe held the stream, as far as they go: one word
-     * that needs no fence before it. */
+    /* Written instead of all other words where the outlier gate did not select the launch, so that
+     * nothing was copied: the sequence << SEAL_TIME_BITS | nanoseconds that the probe held the
+     * stream, at most what fits. One word needs no fence before it. */
     uint64_t ordinary;
     /* Behind a fence, before all of the seal: the bits of the elements that the header lists, zero
      * beyond their bytes. */

@@ -15,10 +15,10 @@
  * seed samples the same launches again, and the ranks of a job sample different ones.
  *
  * Launches of a signature are numbered in their order. Where several threads launch it, each takes
- * numbers ahead, 16 or a sixteenth of those that were taken before, so that numbers are not in the
- * order of launches, and a stretch without a check may be longer by what others have ahead; the
- * probability of each launch stays. Not numbered are launches while their kernel is taken by
- * neither gate, at a probability of 0 and without first launches.
+ * a block of numbers, 16 or a sixteenth of those that were taken before. So numbers are not in the
+ * order of launches, and a stretch without a check may be longer by the numbers that other threads
+ * have not used; the probability of each launch stays. Not numbered are launches while their kernel
+ * is taken by neither gate, at a probability of 0 and without first launches.
  */
 #ifndef GATE_GATE_H
 #define GATE_GATE_H

@@ -80,8 +80,9 @@ enum skip gates_registered(const struct gate_query *query)
     return kernel ? kernel->skip : SKIP_UNREGISTERED;
 }
 
-/* The first launches of a signature, then a random share of the others (gate/gate.c), and of a
- * cache the launch behind a checked one. Of a graph's replay its nodes were drawn together. */
+/* The first launches of a signature, then a random share of the others (gate/gate.c), and the
+ * launch behind a checked one on the same cache. For the replay of a graph the draw was made before
+ * this, once for all of its nodes. */
 enum skip gates_sampled(const struct gate_query *query)
 {
     struct pipeline *pipeline = query->pipeline;

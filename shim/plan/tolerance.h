@@ -1,5 +1,6 @@
 /*
- * tolerance.h - how outputs are judged, by operation and dtype.
+ * tolerance.h - the table of tolerances, by operation and dtype. Elements are held to them in
+ * refs/dialect/ref_judge.h and ref_element.h.
  *
  *     tolerances:
  *       rmsnorm:
