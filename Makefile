@@ -84,10 +84,11 @@ SHIM_C := $(filter-out shim/hook/audit.c,$(sort $(wildcard shim/*.c shim/*/*.c s
 CORE_C := $(filter-out shim/hook/% shim/init.c shim/session/session.c,$(SHIM_C))
 # tools/ptx is linked from the interpreter's list, tools/facts from the library's; tools/dev holds programs of the build.
 TOOL_C := $(sort $(filter-out tools/ptx/% tools/facts/% tools/dev/%,$(wildcard tools/*.c tools/*/*.c tools/*/*/*.c)))
-REFS_CU := $(filter-out refs/refs.cu,$(sort $(wildcard refs/*.cu))) # refs.cu includes the others
+# In the order of their names, whatever room they are in. refs.cu includes them.
+REFS_CU := $(foreach name,$(sort $(notdir $(wildcard refs/*/*.cu))),$(wildcard refs/*/$(name)))
 # The dialect, as NVRTC gets it for references that a registry brings along.
 REF_HEADERS := $(filter-out $(addprefix refs/abi/ref_,batch.h host.h list.h product.h project.h),\
-    $(sort $(wildcard refs/*.h refs/*/*.h)))
+    $(sort $(wildcard refs/ref.h refs/dialect/*.h refs/abi/*.h)))
 
 objects = $(patsubst %.c,$(BUILD)/%.o,$(1))
 TABLES := $(sort $(wildcard config/kernels/*.yaml config/calls/*.yaml))

@@ -14,7 +14,7 @@ CC=${CC:-cc}
 # A fresh tree; the caller's working directory moves into it.
 tree() {
     rm -rf "${scratch:?}/tree"
-    mkdir -p "$scratch"/tree/{shim/{base,system,driver,value,gate,copy,hook,report,device},refs,tools/dev}
+    mkdir -p "$scratch"/tree/{shim/{base,system,driver,value,gate,copy,hook,report,device},refs/row,tools/dev}
     cd "$scratch/tree" || exit 1
     echo 'int base_thing(void);' >shim/base/thing.h
     echo '#include "base/thing.h"' >shim/gate/gate.c
@@ -100,14 +100,19 @@ for file in tests/unit/gate/one.{c,h,cu,cuh,cpp,py,sh}; do
 done
 touch tools/dev/one.py
 ok 'rooms: over 20 under tools/' catches 'tools/dev: 21 source files' "$dev/check-rooms"
+rm tools/dev/one.py
+touch refs/row/file{1..20}.cu
+ok 'rooms: 20 files under refs/' quiet "$dev/check-rooms"
+touch refs/row/one.h
+ok 'rooms: over 20 under refs/' catches 'refs/row: 21 source files' "$dev/check-rooms"
 tree
 includes shim/base/options.c '<yaml.h>'
 ok 'layers: only yaml_doc.c knows libyaml' catches '<yaml.h>' "$dev/check-layers"
 tree
 includes shim/system/yaml_doc.c '<yaml.h>'
 ok 'layers: yaml_doc.c does' quiet "$dev/check-layers"
-includes refs/norm.cu '"shim/base/thing.h"'
-ok 'layers: references know references only' catches refs/norm.cu "$dev/check-layers"
+includes refs/row/norm.cu '"shim/base/thing.h"'
+ok 'layers: references know references only' catches refs/row/norm.cu "$dev/check-layers"
 tree
 includes tools/cmd_check.c '"hook/router.h"'
 ok 'layers: tools do not hook' catches tools/cmd_check.c "$dev/check-layers"

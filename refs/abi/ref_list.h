@@ -38,7 +38,7 @@ struct ref_builtin {
     const char *name;                  /* "rmsnorm" */
     const char *formals;               /* "in x[rows][cols], in w[cols] = 1, ..." */
     const char *symbol[REF_VARIANTS];  /* "cuvet_ref_rmsnorm", ...; NULL: no such variant */
-    const char *file;                  /* "refs/norm.cu", for documentation and messages */
+    const char *file;                  /* "refs/row/norm.cu", for documentation and messages */
     const struct user_reference *user; /* NULL: built in */
     unsigned uses;                     /* of enum ref_use */
 };

@@ -382,7 +382,7 @@ def bench_project(args):
 
 def reference_formals():
     """(name, formals) of every REFERENCE line in refs/."""
-    for path in sorted(glob.glob(os.path.join(ROOT, "refs", "*.cu"))):
+    for path in sorted(glob.glob(os.path.join(ROOT, "refs", "*", "*.cu"))):
         text = open(path).read()
         for match in re.finditer(r'^REFERENCE\((\w+),((?:\s*"[^"]*")+)\)', text, re.M):
             yield match.group(1), "".join(re.findall(r'"([^"]*)"', match.group(2)))

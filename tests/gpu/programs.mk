@@ -80,7 +80,7 @@ $(OUT)/other_injection.so: $(HERE)driver/other_injection.c
 ROOT := $(HERE)../../
 GEN := $(OUT)/gen
 REF_HEADERS := $(wildcard $(ROOT)refs/*.h $(ROOT)refs/*/*.h $(ROOT)shim/lang/formals*.h)
-REFS_CU := $(filter-out $(ROOT)refs/refs.cu,$(sort $(wildcard $(ROOT)refs/*.cu)))
+REFS_CU := $(sort $(wildcard $(ROOT)refs/*/*.cu))
 ERROR_C := shim/base/error.c shim/text/printable.c shim/text/utf8.c
 REFGEN_C := $(addprefix $(ROOT),tools/dev/refgen.c \
     shim/lang/ref_text.c shim/lang/formals.c \

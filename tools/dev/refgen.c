@@ -1,6 +1,6 @@
 /*
  * refgen.c - writes the tables and declarations of the references for the build: refgen OUTDIR
- * refs/NAME.cu ...
+ * refs/ROOM/NAME.cu ...
  *
  * It scans the files for lines REFERENCE(name, "formals"), REFERENCE_SAMPLED and REFERENCE_ONCE,
  * which determine how many kernels each becomes, and writes:
@@ -256,7 +256,7 @@ static int write_file(const char *folder, const char *name, void (*body)(FILE *)
 int main(int argc, char **argv)
 {
     if (argc < 3) {
-        fprintf(stderr, "usage: refgen OUTDIR refs/NAME.cu ...\n");
+        fprintf(stderr, "usage: refgen OUTDIR refs/ROOM/NAME.cu ...\n");
         return 2;
     }
     for (int i = 2; i < argc; i++)
