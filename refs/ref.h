@@ -439,34 +439,8 @@ template <class E, int D, int RANK> struct ref_out {
 
 /* Whether the row is masked as a whole, by its largest logit: then the call's masked_rows hold. */
 #define MASKED(most) (REF_FRAME.masked = (most).value(0) == -ref_infinity())
-/* Over numbers, not packs: ref_mix.h. What stands in them is one lane's. */
-#define REF_TERM(...)                                                                              \
-    {                                                                                              \
-        [[maybe_unused]] const ref_lane_scope ref_scope = {};                                      \
-        return (__VA_ARGS__);                                                                      \
-    }
-#define SUM_IF(j, n, condition, ...)                                                               \
-    ref_sum_if(ref_together(REF_FRAME, ref_scope),                                                 \
-               n, [&]([[maybe_unused]] long long j) -> bool REF_TERM(condition),                   \
-               [&]([[maybe_unused]] long long j) REF_TERM(__VA_ARGS__))
-#define MAX_IF(j, n, condition, ...)                                                               \
-    ref_max_if(ref_together(REF_FRAME, ref_scope),                                                 \
-               n, [&]([[maybe_unused]] long long j) -> bool REF_TERM(condition),                   \
-               [&]([[maybe_unused]] long long j) REF_TERM(__VA_ARGS__))
-/* `old`, which atomics add terms to: it is part of each sum on the way, so it gets the error of a
- * sum of as many terms as there are j < n whose condition holds. */
-#define HELD(old, j, n, condition)                                                                 \
-    ([&](real ref_old, real ref_hits) -> real {                                                    \
-        [[maybe_unused]] const ref_group_scope ref_scope = {};                                     \
-        real ref_share = ref_old / exactly(where(ref_hits > 0, ref_hits, 1));                      \
-        return where(ref_hits > 0, SUM_IF(j, n, condition, ref_share), ref_old);                   \
-    }(old, SUM_IF(j, n, condition, NUMBER(1))))
-#define DOT(l, n, ...) ref_dot(REF_FRAME, n, [&](auto l) REF_TERM(__VA_ARGS__))
-#define MIX(most, j, n, weight, c, count, ...)                                                     \
-    ref_mix<most>(ref_together(REF_FRAME, ref_scope), n,                                           \
-                  count, [&]([[maybe_unused]] long long j) REF_TERM(weight),                       \
-                  [&]([[maybe_unused]] long long c, [[maybe_unused]] long long j)                  \
-                      REF_TERM(__VA_ARGS__))
+
+/* SUM_IF and its like, over numbers and not packs: ref_mix.h. */
 #define TERM(name, j, ...)                                                                         \
     [[maybe_unused]] const auto name = [&]([[maybe_unused]] long long j) REF_TERM(__VA_ARGS__)
 

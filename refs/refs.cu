@@ -14,13 +14,13 @@
 #include "row/gated.cu"
 #include "row/loss.cu"
 #include "row/norm.cu"
+#include "row/rank.cu"
 #include "row/reduce.cu"
 #include "row/softmax.cu"
 
 #include "index/embedding.cu"
 #include "index/indexed.cu"
 #include "index/select.cu"
-#include "row/rank.cu"
 
 #include "product/epilogue.cu"
 #include "product/matmul.cu"

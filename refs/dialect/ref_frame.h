@@ -211,8 +211,9 @@ template <class E> struct ref_frame : ref_dealer<E> {
 /* The frame for reductions that need all lanes of the group, where these stand at one place. */
 template <class E, class S> REF_FN ref_frame<E> &ref_together(ref_frame<E> &frame, S)
 {
-    static_assert(S::shared, "SUM_IF, MAX_IF, MIX and PRODUCT take all lanes together, so they "
-                             "cannot stand in EACH, ELEMENT, TERM or the term of a sum");
+    static_assert(S::shared, "SUM_IF, MAX_IF, NEXT_IF, FRESH, MIX and PRODUCT take all lanes "
+                             "together, so they cannot stand in EACH, ELEMENT, TERM or the term "
+                             "of a sum");
     return frame;
 }
 

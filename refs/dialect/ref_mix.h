@@ -6,6 +6,7 @@
 #ifndef REFS_REF_MIX_H
 #define REFS_REF_MIX_H
 
+#include "ref_index.h"
 #include "ref_reduce.h"
 
 /* The sum of the terms whose condition holds; the bound is that of a sum of so many. */
@@ -53,6 +54,110 @@ REF_FN ref_real<E, 1> ref_max_if(ref_frame<E> &frame, long long n, const IF &hol
         ref_raise(x, 0, v, e, nan);
     }
     return frame.largest(nan ? ref_nan() : v, e);
+}
+
+/* Keys from the least up, or from the largest down. NaN is the largest number. */
+enum { REF_RISING = 0, REF_FALLING = 1 };
+
+/* Whether key a comes before key b. */
+REF_FN bool ref_key_before(double a, double b, bool falling)
+{
+    double least = falling ? b : a, most = falling ? a : b;
+    return least < most || (most != most && least == least);
+}
+
+/* An element of a row in the order of keys, of equal ones that at the lower place first; or none,
+ * which comes before all and behind all. */
+struct ref_ranked {
+    bool falling;
+    double key;
+    long long place; /* -1: none */
+
+    REF_FN explicit ref_ranked(bool falling_) : falling(falling_), key(0), place(-1)
+    {
+    }
+    REF_FN ref_ranked(bool falling_, double key_, long long place_)
+        : falling(falling_), key(key_), place(place_)
+    {
+    }
+    REF_FN bool before(const ref_ranked &other) const
+    {
+        return place < 0 || other.place < 0 || ref_key_before(key, other.key, falling) ||
+               (place < other.place && !ref_key_before(other.key, key, falling));
+    }
+    /* Whether its key is before that of a loaded element, or the same. */
+    template <class A> REF_FN bool leads(const A &x) const
+    {
+        return place >= 0 && ref_key_before(key, x.value(0), falling);
+    }
+    template <class A> REF_FN bool ties(const A &x) const
+    {
+        return place >= 0 && equals(x, key).yes[0];
+    }
+};
+
+#ifdef __CUDACC__
+REF_FN void ref_warp_first(ref_ranked &own)
+{
+    for (int step = 16; step; step >>= 1) {
+        const ref_ranked other(own.falling, __shfl_xor_sync(0xffffffffu, own.key, step),
+                               __shfl_xor_sync(0xffffffffu, own.place, step));
+        if (other.place >= 0 && other.before(own))
+            own = other;
+    }
+}
+
+/* The first of those that the group's lanes have, for every lane. */
+REF_SLOW void ref_group_first(int lanes, ref_ranked *own)
+{
+    ref_warp_first(*own);
+    if (lanes == 32)
+        return;
+    __shared__ double key[REF_THREADS / 32];
+    __shared__ long long place[REF_THREADS / 32];
+    __syncthreads();
+    if ((threadIdx.x & 31) == 0) {
+        key[threadIdx.x / 32] = own->key;
+        place[threadIdx.x / 32] = own->place;
+    }
+    __syncthreads();
+    own->key = key[threadIdx.x & 7];
+    own->place = place[threadIdx.x & 7];
+    ref_warp_first(*own);
+}
+#endif
+
+/* The first behind `last`, in its order, of the elements whose condition holds. Keys are read of
+ * all. */
+template <class E, class IF, class F>
+REF_FN ref_ranked ref_next_if(ref_frame<E> &frame, const ref_ranked &last, long long n,
+                              const IF &holds, const F &key)
+{
+    ref_ranked next(last.falling);
+    n = frame.space(n);
+    for (long long i = frame.lane; i < n && !frame.lost(); i += frame.lanes) {
+        const ref_ranked own(last.falling, key(i).value(0), i);
+        if (last.before(own) && own.before(next) && holds(i))
+            next = own;
+    }
+#ifdef __CUDACC__
+    ref_group_first(frame.lanes, &next);
+#endif
+    return next;
+}
+
+/* Whether got(i) is an index below n that none of those before it is. */
+template <class E, class F>
+REF_FN bool ref_fresh(ref_frame<E> &frame, const F &got, long long i, long long n)
+{
+    const long long own = got(i);
+    bool again = own < 0 || own >= n;
+    for (long long j = frame.lane; j < i && !again; j += frame.lanes)
+        again = got(j) == own;
+#ifdef __CUDACC__
+    again = frame.lanes == 32 ? __any_sync(0xffffffffu, again) : __syncthreads_or(again);
+#endif
+    return !again;
 }
 
 /* One lane's own sum, over packs. */
@@ -234,5 +339,41 @@ REF_FN ref_mixed<E, COUNT> ref_mix(ref_frame<E> &frame, long long n, long long c
     ref_finish_mix(frame, y, (double)n);
     return y;
 }
+
+/* ------------------------------------------------------ the macros of README for these */
+
+/* What stands in them is one lane's. */
+#define REF_TERM(...)                                                                              \
+    {                                                                                              \
+        [[maybe_unused]] const ref_lane_scope ref_scope = {};                                      \
+        return (__VA_ARGS__);                                                                      \
+    }
+#define SUM_IF(j, n, condition, ...)                                                               \
+    ref_sum_if(ref_together(REF_FRAME, ref_scope),                                                 \
+               n, [&]([[maybe_unused]] long long j) -> bool REF_TERM(condition),                   \
+               [&]([[maybe_unused]] long long j) REF_TERM(__VA_ARGS__))
+#define MAX_IF(j, n, condition, ...)                                                               \
+    ref_max_if(ref_together(REF_FRAME, ref_scope),                                                 \
+               n, [&]([[maybe_unused]] long long j) -> bool REF_TERM(condition),                   \
+               [&]([[maybe_unused]] long long j) REF_TERM(__VA_ARGS__))
+/* `old`, which atomics add terms to: it is part of each sum on the way, so it gets the error of a
+ * sum of as many terms as there are j < n whose condition holds. */
+#define HELD(old, j, n, condition)                                                                 \
+    ([&](real ref_old, real ref_hits) -> real {                                                    \
+        [[maybe_unused]] const ref_group_scope ref_scope = {};                                     \
+        real ref_share = ref_old / exactly(where(ref_hits > 0, ref_hits, 1));                      \
+        return where(ref_hits > 0, SUM_IF(j, n, condition, ref_share), ref_old);                   \
+    }(old, SUM_IF(j, n, condition, NUMBER(1))))
+#define DOT(l, n, ...) ref_dot(REF_FRAME, n, [&](auto l) REF_TERM(__VA_ARGS__))
+#define MIX(most, j, n, weight, c, count, ...)                                                     \
+    ref_mix<most>(ref_together(REF_FRAME, ref_scope), n,                                           \
+                  count, [&]([[maybe_unused]] long long j) REF_TERM(weight),                       \
+                  [&]([[maybe_unused]] long long c, [[maybe_unused]] long long j)                  \
+                      REF_TERM(__VA_ARGS__))
+#define NEXT_IF(last, j, n, condition, ...)                                                        \
+    ref_next_if(ref_together(REF_FRAME, ref_scope), last,                                          \
+                n, [&]([[maybe_unused]] long long j) -> bool REF_TERM(condition),                  \
+                [&]([[maybe_unused]] long long j) REF_TERM(__VA_ARGS__))
+#define FRESH(got, i, n) ref_fresh(ref_together(REF_FRAME, ref_scope), got, i, n)
 
 #endif

@@ -192,96 +192,60 @@ REFERENCE_ONCE(index_copy, "in ids[tokens], in x[tokens][cols], inout y[entries]
     }
 }
 
-// the largest of each row, `best` of them, and their places, the largest first, NaN before all
-// numbers: torch.topk. Of several that are equal any place is right, but each only once. One pass
-// over the row finds the next of them: a sample of rows, about 2^23 comparisons, but 16 rows at
-// least.
+/* Rows of a sample, for about 2^23 comparisons, but 16 rows at least. */
+#define TOPK_ROWS(best, cols) ((best) * (cols) > 524288 ? 16 : 8388608 / ((best) * (cols) + 1))
+
+// y(i) = the i-th of a row's elements from the largest down, NaN before all numbers, places(i) =
+// where it lies: torch.topk. Of several that are equal any place is right, but each only once. A
+// sample of rows.
 REFERENCE_ONCE(topk, "in x[rows][cols], out y[rows][best], out places?[rows][best], each rows")
 {
-    SAMPLE(r, rows, best * cols > 524288 ? 16 : 8388608 / (best * cols + 1))
+    SAMPLE(r, rows, TOPK_ROWS(best, cols))
     {
-        real last = ref_nan();
-        long long at = -1;
+        TERM(got, i, INDEX(places.after(r, i)));
+        ref_ranked next(REF_FALLING);
         REPEAT(i, best)
         {
-            /* What comes behind the one before: smaller, or as large and further on. */
-            TERM(behind, c,
-                 equals(x(r, c), last).yes[0]
-                     ? c > at
-                     : last.value(0) != last.value(0) || x(r, c).value(0) < last.value(0));
-            real next = MAX_IF(c, cols, behind(c), x(r, c));
-            at = INDEX(-MAX_IF(c, cols, behind(c) && equals(x(r, c), next).yes[0], -NUMBER(c)));
-            last = next;
-            y(r, i) = next;
-            long long got = INDEX(places.after(r, i));
-            real twice = SUM_IF(j, i, INDEX(places.after(r, j)) == got, NUMBER(1));
-            bool right = got >= 0 && got < cols && twice.value(0) == 0;
-            right = right && equals(x(r, right ? got : 0), next).yes[0];
+            next = NEXT_IF(next, c, cols, true, x(r, c));
+            const bool right = FRESH(got, i, cols) && next.ties(x(r, got(i)));
+            const long long at = right ? got(i) : next.place;
+            y(r, i) = x(r, at);
             if (places.given)
-                places(r, i) = NUMBER(right ? got : at);
+                places(r, i) = NUMBER(at);
         }
     }
 }
 
-// the same in any order: torch.topk(sorted=False), a router's experts; with smallest = 1 the
-// smallest, NaN behind all numbers. Right is a place of the row that no other has, if nothing
-// better is among those that are left out; y is what lies there. The others are held against the
-// best that are missing, in topk's order. A sample of rows, as topk's.
+// places = where the `best` largest of a row lie, in any order, NaN before all numbers, or, with
+// smallest = 1, the smallest, NaN behind all numbers; y = what lies there:
+// torch.topk(sorted=False), a router's experts. Right is a place that no other has, if nothing that
+// is left out comes before it; the others are held against the first that are missing, in order. A
+// sample of rows.
 REFERENCE_ONCE(topk_unsorted,
                "in x[planes][rows][cols], out places[planes][rows][best], "
                "out y?[planes][rows][best], int smallest = 0, each planes, each rows")
 {
-    SAMPLE(n, planes * rows, best * cols > 524288 ? 16 : 8388608 / (best * cols + 1))
+    SAMPLE(n, planes * rows, TOPK_ROWS(best, cols))
     {
-        long long p = n / rows, r = n % rows;
-        const bool least = smallest != 0;
-        TERM(named, c, SUM(i, best, NUMBER(INDEX(places.after(p, r, i)) == c)).value(0) > 0);
-        TERM(number, c, x(p, r, c).value(0) == x(p, r, c).value(0));
-        real left;
-        if (least)
-            left = -MAX_IF(c, cols, !named(c) && number(c), -x(p, r, c));
-        else
-            left = MAX_IF(c, cols, !named(c), x(p, r, c));
-        const double edge = left.value(0);
-        TERM(fits, c,
-             least ? !(edge < x(p, r, c).value(0)) && (number(c) || edge == ref_infinity())
-                   : !(edge > x(p, r, c).value(0)) && (edge == edge || !number(c)));
-        real last = ref_nan();
-        long long at = -1;
+        const long long p = n / rows, r = n % rows;
+        TERM(got, i, INDEX(places.after(p, r, i)));
+        TERM(named, c, SUM(i, best, NUMBER(got(i) == c)).value(0) > 0);
+        ref_ranked next(smallest ? REF_RISING : REF_FALLING);
+        const ref_ranked left = NEXT_IF(next, c, cols, !named(c), x(p, r, c));
+        TERM(fits, c, !left.leads(x(p, r, c)));
         REPEAT(i, best)
         {
-            long long got = INDEX(places.after(p, r, i));
-            real twice = SUM_IF(j, i, INDEX(places.after(p, r, j)) == got, NUMBER(1));
-            bool right = got >= 0 && got < cols && twice.value(0) == 0 && fits(got);
-            TERM(worse, c,
-                 least ? x(p, r, c).value(0) > last.value(0) : x(p, r, c).value(0) < last.value(0));
-            TERM(behind, c,
-                 equals(x(p, r, c), last).yes[0] ? c > at
-                                                 : last.value(0) != last.value(0) || worse(c));
-            TERM(missing, c, behind(c) && !(named(c) && fits(c)));
+            const bool right = FRESH(got, i, cols) && fits(got(i));
             REPEAT(once, !right)
             {
-                real next;
-                if (least)
-                    next = -MAX_IF(c, cols, missing(c) && number(c), -x(p, r, c));
-                else
-                    next = MAX_IF(c, cols, missing(c), x(p, r, c));
-                at = INDEX(
-                    -MAX_IF(c, cols, missing(c) && equals(x(p, r, c), next).yes[0], -NUMBER(c)));
-                last = next;
+                next = NEXT_IF(next, c, cols, !(named(c) && fits(c)), x(p, r, c));
             }
-            places(p, r, i) = NUMBER(right ? got : at);
+            const long long at = right ? got(i) : next.place;
+            places(p, r, i) = NUMBER(at);
             if (y.given)
-                y(p, r, i) = x(p, r, right ? got : at);
+                y(p, r, i) = x(p, r, at);
         }
     }
-}
-
-/* Whether key a comes before key b; NaN is the largest number. */
-REF_FN bool ref_key_before(double a, double b, bool descending)
-{
-    double least = descending ? b : a, most = descending ? a : b;
-    return least < most || (most != most && least == least);
 }
 
 // pairs of a key and a value in the order of their keys, NaN as the largest: torch.sort of short
@@ -329,10 +293,9 @@ REFERENCE_ONCE(sort_pairs, "inout keys[planes][rows][n], inout values[planes][ro
         long long from = 0;
         REPEAT(c, right ? 0 : n)
         {
-            TERM(ahead, j,
-                 ref_key_before(old(j), old(c), down) ||
-                     (j < c && !ref_key_before(old(c), old(j), down)));
-            from = SUM_IF(j, n, ahead(j), NUMBER(1)).value(0) == (double)at ? c : from;
+            const ref_ranked own(down, old(c), c);
+            real ahead = SUM_IF(j, n, ref_ranked(down, old(j), j).before(own), NUMBER(1));
+            from = ahead.value(0) == (double)at ? c : from;
         }
         REPEAT(once, !right)
         {

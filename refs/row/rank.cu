@@ -63,7 +63,7 @@ REFERENCE_ONCE(select_rank, "in x[planes][rows][cols], out y[planes][rows], "
         const long long most = middle == 1 && numbers < cols ? cols - 1 : (numbers - 1) / 2;
         const double k = (double)(middle ? most : rank);
         auto got = y.after(p, r);
-        TERM(first, c, ref_key_before(value(c), got.value(0), false));
+        TERM(first, c, ref_key_before(value(c), got.value(0), REF_RISING));
         TERM(same, c, equals(x(p, r, c), got).yes[0]);
         const double begin = SUM_IF(c, cols, first(c), NUMBER(1)).value(0);
         const double end = begin + SUM_IF(c, cols, same(c), NUMBER(1)).value(0);
@@ -71,10 +71,10 @@ REFERENCE_ONCE(select_rank, "in x[planes][rows][cols], out y[planes][rows], "
         long long at = 0;
         REPEAT(c, right ? 0 : cols)
         {
-            TERM(ahead, j,
-                 ref_key_before(value(j), value(c), false) ||
-                     (j < c && !ref_key_before(value(c), value(j), false)));
-            at = SUM_IF(j, cols, ahead(j), NUMBER(1)).value(0) == k ? c : at;
+            const ref_ranked own(REF_RISING, value(c), c);
+            real ahead =
+                SUM_IF(j, cols, ref_ranked(REF_RISING, value(j), j).before(own), NUMBER(1));
+            at = ahead.value(0) == k ? c : at;
         }
         const long long named = INDEX(places.after(p, r));
         const bool holds = right && named >= 0 && named < cols && same(named);

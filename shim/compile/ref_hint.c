@@ -27,7 +27,7 @@ static const struct hint {
 } hints[] = {
     {"identifier \"ref_scope\" is undefined", "",
      "SUM, MAX and MIN stand inside ROW, SAMPLE or ELEMENT, in the place of C's outer loops"},
-    {"SUM_IF, MAX_IF, MIX and PRODUCT take", "",
+    {"MIX and PRODUCT take all lanes", "",
      "compute it before as a real, or write SUM or MAX there, which each lane takes alone"},
     {"no operator \"[]\"", "", "arrays are called with their indices: x(r, c)"},
     {"no operator \"+=\"", "", "write s = s + x in a LOOP, or SUM(c, n, term)"},

@@ -163,23 +163,31 @@ static void any_order_of_the_largest_is_right(void **state)
     }
 }
 
-/* The smallest two of {5, 3, 3, NaN, 1}: NaN only where nothing else is left. */
+/* The smallest of {5, 3, 3, NaN, 1} and {Inf, NaN, 1, Inf, NaN}: NaN only where nothing else is
+ * left. */
 static void any_order_of_the_smallest_is_right(void **state)
 {
     (void)state;
-    static float x[] = {5, 3, 3, NAN, 1};
+    static float near[] = {5, 3, 3, NAN, 1}, far[] = {INFINITY, NAN, 1, INFINITY, NAN};
     static int64_t places[5];
     static const struct {
+        float *x;
         int64_t best, place[5];
         uint64_t wrong;
-    } rows[] = {{2, {4, 1}, 0},       {2, {2, 4}, 0},          {2, {1, 2}, 1},
-                {2, {4, 3}, 1},       {2, {4, 0}, 1},          {2, {4, 4}, 1},
-                {4, {0, 1, 2, 4}, 0}, {5, {3, 0, 1, 2, 4}, 0}, {4, {3, 1, 2, 4}, 1}};
+        int64_t last; /* where the last of them should lie */
+    } rows[] = {{near, 2, {4, 1}, 0, 1},        {near, 2, {2, 4}, 0, 4},
+                {near, 2, {1, 2}, 1, 1},        {near, 2, {4, 3}, 1, 1},
+                {near, 2, {4, 0}, 1, 1},        {near, 2, {4, 4}, 1, 1},
+                {near, 4, {0, 1, 2, 4}, 0, 4},  {near, 5, {3, 0, 1, 2, 4}, 0, 4},
+                {near, 4, {3, 1, 2, 4}, 1, 4},  {near, 5, {4, 0, 1, 2, 2}, 1, 3},
+                {far, 2, {2, 3}, 0, 3},         {far, 2, {2, 1}, 1, 0},
+                {far, 4, {4, 3, 0, 2}, 0, 2},   {far, 3, {2, 0, 4}, 1, 3},
+                {far, 5, {2, 0, 3, 1, 1}, 1, 4}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct ref_call call = new_call();
         for (int64_t j = 0; j < rows[i].best; j++)
             places[j] = rows[i].place[j];
-        call.tensor[0] = view(x, DTYPE_F32, 0, 0, 1, 1, 5);
+        call.tensor[0] = view(rows[i].x, DTYPE_F32, 0, 0, 1, 1, 5);
         call.tensor[1] = output(places, DTYPE_I64, 1, 0, 1, 1, rows[i].best);
         call.tensor[1].rule = RULE_BITWISE;
         const int64_t size[] = {1, 1, 5, rows[i].best, 1};
@@ -188,6 +196,14 @@ static void any_order_of_the_smallest_is_right(void **state)
         assert_int_equal(verdict.checked, rows[i].best);
         if ((verdict.violations > 0) != (rows[i].wrong > 0))
             fail_msg("row %zu: %d violations", i, (int)verdict.violations);
+        double last;
+        call.store = &last;
+        call.store_tensor = 1;
+        call.store_first = rows[i].best - 1;
+        call.store_count = 1;
+        run("topk_unsorted", &call);
+        if (last != (double)rows[i].last)
+            fail_msg("row %zu: the last should lie at %g", i, last);
     }
 }
 

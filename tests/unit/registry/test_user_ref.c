@@ -352,10 +352,18 @@ static void compile_errors_have_a_hint(void **state)
              "or the term of a sum\", in 'y(i) = SUM(c, n, SUM_IF(k, n, true, x(k)));'; compute it "
              "before as a real");
     compiles(ROWS("EACH(c, n) y(i) = PRODUCT(k, n, x(k));"), 0, "compute it before as a real");
+    compiles(ROWS("ref_ranked all(REF_RISING);\n"
+                  "y(i) = SUM(c, n, NUMBER(NEXT_IF(all, k, n, true, x(k)).place));"),
+             0, "compute it before as a real");
     compiles(ROWS("y(i) = x(i); y(i) = y(i) * 2;"), 0, "an output is only assigned to");
     /* What each lane takes alone may stand there. */
     compiles(ROWS("y(i) = SUM(c, n, MAX(k, n, x(k)) - x(c)) + PRODUCT(c, n, x(c));\n"
                   "real s = SUM_IF(k, n, k != i, x(k)); EACH(c, 1) y(i) = s;"),
+             0, NULL);
+    compiles(ROWS("ref_ranked next(REF_FALLING);\n"
+                  "TERM(got, k, INDEX(x(k)));\n"
+                  "REPEAT(k, i + 1) next = NEXT_IF(next, c, n, got(c) != k, x(c));\n"
+                  "y(i) = FRESH(got, i, n) ? real(x(next.place)) : real(0.0);"),
              0, NULL);
 }
 
@@ -391,6 +399,9 @@ static void messages_have_the_hint_of_their_mistake(void **state)
         {"no instance of overloaded function \"fabs\" matches the argument list\n"
          "            argument types are: (ref_exact<double, 4>)\n",
          "functions are square max min abs"},
+        {"static assertion failed with \"SUM_IF, MAX_IF, NEXT_IF, FRESH, MIX and PRODUCT take all "
+         "lanes together, so they cannot stand in EACH\"\n",
+         "compute it before as a real"},
         {"identifier \"ref_scope\" is undefined\n", "stand inside ROW, SAMPLE or ELEMENT"},
         {"template parameter \"E\" may not be redeclared in this scope\n", "names of the dialect"},
         {"\"run\" has already been declared in the current scope\n", "names of the dialect"},
