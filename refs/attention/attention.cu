@@ -17,66 +17,7 @@
  * A seeded sample of pieces of CHANNELS elements of y, each with scores of its own: about 2^26
  * multiplications a pass, but 16 pieces at least.
  */
-#include "ref.h"
-
-#define CHANNELS            8
-#define PIECES(width)       (((width) + CHANNELS - 1) / CHANNELS)
-#define PIECE(width, from)  ((width) - (from) < CHANNELS ? (width) - (from) : CHANNELS)
-#define PIECE_BUDGET(score) ((score) > 4194304 ? 16 : 67108864 / ((score) + 1))
-
-/* Item number `item` of SAMPLE: the piece from column `from` on of query i of batch n and head h,
- * whose keys are those of head g. Of tokens, `queries` is 1 and n the token. */
-#define QUERY(item, queries, width)                                                                \
-    const long long row = item / PIECES(width), from = item % PIECES(width) * CHANNELS;            \
-    const long long n = row / (queries) / heads, h = row / (queries) % heads;                      \
-    [[maybe_unused]] const long long i = row % (queries);                                          \
-    const long long g = h * kv_heads / heads
-/* The sequence of token t, of those that begin at `starts`. */
-#define SEQUENCE(starts, t) (INDEX(SUM_IF(b, bounds, INDEX(starts(b)) <= (t), NUMBER(1))) - 1)
-
-#define CAPPED(product) (softcap.v == 0 ? (product) : tanh((product) / softcap) * softcap)
-/* The largest score over `count` keys j, which is subtracted from each. */
-#define LARGEST(j, count)                                                                          \
-    real most = MAX_IF(j, count, true, score(j));                                                  \
-    real m = exactly(where(abs(most) < 1e300, most, 0));                                           \
-    const bool nothing = most.value(0) < -1e300
-/* Column c of the piece, and the logarithm, of MIX's sum `mixed`. */
-#define ATTENDED(c)  (nothing ? real(0.0) : mixed[c] / mixed.total())
-#define ATTENDED_LSE (nothing ? real(empty) : m + log(mixed.total()))
-
-#ifndef REFS_ATTENTION_WINDOW
-#define REFS_ATTENTION_WINDOW
-/* Of `there` places those from `before` places before `at` to `after` places after it; negative:
- * all on that side. */
-struct ref_window {
-    long long first, count;
-
-    REF_FN ref_window(long long at, long long there, long long before, long long after)
-    {
-        first = before < 0 || before >= at ? 0 : at - before;
-        long long end = after < 0 || after >= there - at ? there : at + after + 1;
-        count = end > first ? end - first : 0;
-    }
-};
-
-/* Sequence s of `bounds - 1` that lie one behind the other: its queries and its keys. Behind the
- * last one there may be padding, which is inside none and not judged. */
-struct ref_sequence {
-    bool inside;
-    long long query, queries, key, keys; /* the first of them, and how many */
-
-    template <class A>
-    REF_FN ref_sequence(long long s, long long bounds, const A &starts, const A &key_starts)
-        : inside(s >= 0 && s + 1 < bounds)
-    {
-        long long before = inside ? s : 0, last = inside ? s + 1 : 0;
-        query = ref_as_index(starts(before));
-        queries = ref_as_index(starts(last)) - query;
-        key = ref_as_index(key_starts(before));
-        keys = ref_as_index(key_starts(last)) - key;
-    }
-};
-#endif
+#include "attention.h"
 
 // batch after batch; `bias` is added to the scores: ALiBi, or a mask of 0 and -inf
 REFERENCE_ONCE(attention,
@@ -90,7 +31,7 @@ REFERENCE_ONCE(attention,
     SAMPLE(item, batch * heads * queries * PIECES(width), PIECE_BUDGET(keys * dim))
     {
         QUERY(item, queries, width);
-        ref_window seen(bottom ? i + keys - queries : i, keys, left, right);
+        const ref_window seen = ref_sequence(queries, keys).seen(i, left, right, bottom);
         TERM(key, j, j + seen.first);
         TERM(product, j, DOT(l, dim, q(n, i, h, l) * k(n, key(j), g, l)) * scale);
         TERM(capped, j, CAPPED(product(j)));
@@ -117,16 +58,16 @@ REFERENCE_ONCE(attention_lengths,
     SAMPLE(item, batch * heads * queries * PIECES(width), PIECE_BUDGET(keys * dim))
     {
         QUERY(item, queries, width);
-        long long own = INDEX(lengths(n)), there = INDEX(key_lengths(n));
-        ref_window seen(bottom ? i + there - own : i, there, left, right);
+        const ref_sequence own(INDEX(lengths(n)), INDEX(key_lengths(n)));
+        const ref_window seen = own.seen(i, left, right, bottom);
         TERM(key, j, j + seen.first);
         TERM(product, j, DOT(l, dim, q(n, i, h, l) * k(n, key(j), g, l)) * scale);
         TERM(score, j, bias.given ? product(j) + bias(n, h, i, key(j)) : product(j));
         LARGEST(j, seen.count);
         auto mixed = MIX(CHANNELS, j, seen.count, exp(score(j) - m), c, PIECE(width, from),
                          v(n, key(j), g, from + c));
-        LOOP(c, i < own ? PIECE(width, from) : 0) y(n, i, h, from + c) = ATTENDED(c);
-        if (lse.given && i < own && from == 0)
+        LOOP(c, i < own.queries ? PIECE(width, from) : 0) y(n, i, h, from + c) = ATTENDED(c);
+        if (lse.given && i < own.queries && from == 0)
             lse(n, h, i) = ATTENDED_LSE;
     }
 }
@@ -141,13 +82,14 @@ REFERENCE_ONCE(attention_varlen,
                "int left = -1, int right = -1, int bottom = 1, each kv_heads with heads, "
                "each width")
 {
+    TERM(start, s, INDEX(starts(s)));
+    TERM(key_start, s, INDEX(key_starts(s)));
     SAMPLE(item, tokens * heads * PIECES(width), PIECE_BUDGET(rows * dim))
     {
         QUERY(item, 1, width);
-        ref_sequence own(SEQUENCE(starts, n), bounds, starts, key_starts);
-        long long shift = bottom ? own.keys - own.queries : 0;
-        ref_window seen(n - own.query + shift, own.keys, left, right);
-        TERM(key, j, own.key + seen.first + j);
+        const ref_sequence own(SEQUENCE(start, n), bounds, start, key_start);
+        const ref_window seen = own.seen(n, left, right, bottom);
+        TERM(key, j, j + seen.first);
         TERM(product, j, DOT(l, dim, q(n, h, l) * k(key(j), g, l)) * scale);
         TERM(score, j, CAPPED(product(j)));
         LARGEST(j, seen.count);
@@ -200,16 +142,17 @@ REFERENCE_ONCE(attention_paged_csr,
                "real lse_scale = 1, int left = -1, int right = 0, "
                "each kv_heads with heads, each width, touch blocks by kv_indices")
 {
+    TERM(start, s, INDEX(qo_indptr(s)));
     long long mean = listed * page / (bounds > 1 ? bounds - 1 : 1); /* keys of a sequence */
     SAMPLE(item, page > 0 ? tokens * heads * PIECES(width) : 0, PIECE_BUDGET(mean * dim))
     {
         QUERY(item, 1, width);
-        long long s = qo_indptr.given ? SEQUENCE(qo_indptr, n) : n;
+        long long s = qo_indptr.given ? SEQUENCE(start, n) : n;
         bool inside = s >= 0 && s + 1 < bounds; /* padding behind the last one is not judged */
         long long last = inside ? s + 1 : 0, before = inside ? s : 0;
         long long base = INDEX(kv_indptr(before)), held = INDEX(kv_indptr(last)) - base;
         long long keys = held > 0 ? (held - 1) * page + INDEX(last_page_len(before)) : 0;
-        long long end = qo_indptr.given ? INDEX(qo_indptr(last)) : n + 1;
+        long long end = qo_indptr.given ? start(last) : n + 1;
         ref_window seen(n - end + keys, keys, left, right);
         TERM(place, j, INDEX(kv_indices(base + (j + seen.first) / page)));
         TERM(slot, j, (j + seen.first) % page);

@@ -2,39 +2,19 @@
  * attention_backward.cu - the gradient of attention (Dao et al. 2022), from the lse of the forward
  * pass: probabilities are computed again, never stored.
  *
- *   p = exp(score - lse), t = p (dy v^T - delta), delta = the sum of dy y over a row, from y unless
- *   given; dv = p^T dy, dq = s w k, dk = s w^T q, dbias = t, where w is t, or
- *   t (1 - tanh(product / cap)^2) where the score is capped.
+ *   p = exp(score - lse), dp = dy v^T, delta = the sum of dy y over a row, from y unless given,
+ *   ds = p (dp - delta), times 1 - tanh(product / cap)^2 where the score is capped;
+ *   dq = s ds k, dk = s ds^T q, dv = p^T dy, dbias = p (dp - delta).
  *
  * Scores, places and windows are those of attention.cu. A query without keys, whose lse is
- * -inf, has no share in any gradient. Heads of one kv head add up in dk and dv. t, or s t, is
- * rounded as p is: `inner` in the tolerance. `probability` is p where t is made of it, rounded in
+ * -inf, has no share in any gradient. Heads of one kv head add up in dk and dv. ds, or s ds, is
+ * rounded as p is: `inner` in the tolerance. `probability` is p where ds is made of it, rounded in
  * kernels that keep p in a narrow type alone; `head` is a query head's share in dk and dv, rounded
  * in those that add up the heads afterwards.
+ *
+ * b counts the keys of a query, or the queries of a key, of all heads that read it.
  */
-#include "ref.h"
-
-/* The terms of b: query i and head h against key j and head g, which may be terms themselves. `of`
- * is what stands before them: BATCHED or nothing. Of the score itself: */
-#define BATCHED n,
-#define SCORE_TERMS(of, b, i, h, j, g)                                                             \
-    TERM(product, b, DOT(l, dim, q(of i, h, l) * k(of j, g, l)) * scale);                          \
-    TERM(bend, b, tanh(product(b) / softcap));                                                     \
-    TERM(capped, b, softcap.v == 0 ? product(b) : bend(b) * softcap)
-/* and of what follows from `score`: */
-#define GRADIENT_TERMS(of, b, i, h, j, g, slope)                                                   \
-    TERM(p, b, lse(of h, i).value(0) < -1e300 ? real(0.0) : exp(score(b) - lse(of h, i)));         \
-    TERM(change, b, DOT(c, width, dy(of i, h, c) * v(of j, g, c)) - slope);                        \
-    TERM(t, b, probability(p(b)) * change(b));                                                     \
-    TERM(weight, b, softcap.v == 0 ? t(b) : t(b) * (1 - square(bend(b))))
-/* Kernels round t or s t to a narrow type. f16's numbers below 2^-14 lose the more of what is
- * smaller, so that is taken: t FACTOR is summed, and the sum times REST is that of s t. */
-#define SHRINKS (scale.v * scale.v < 1)
-#define FACTOR  (SHRINKS ? real(1.0) * scale : real(1.0))
-#define REST    (SHRINKS ? real(1.0) : real(1.0) * scale)
-/* One lane's own delta of query i and head h. */
-#define SLOPE(of, i, h)                                                                            \
-    (delta.given ? real(delta(of h, i)) : DOT(c, width, dy(of i, h, c) * y(of i, h, c)))
+#include "attention.h"
 
 // the gradient of `attention`; of a key all queries that see it, of all heads that read it, count
 REFERENCE_ONCE(attention_backward,
@@ -47,69 +27,68 @@ REFERENCE_ONCE(attention_backward,
                "real scale, real softcap = 0, int left = -1, int right = -1, int bottom = 1, "
                "point probability, point head, each batch, each kv_heads with heads")
 {
-    long long shift = bottom ? keys - queries : 0, share = heads / (kv_heads > 0 ? kv_heads : 1);
+    const ref_sequence own(queries, keys);
     SAMPLE(item, dq.given ? batch * heads * queries * PIECES(dim) : 0, PIECE_BUDGET(keys * dim))
     {
         QUERY(item, queries, dim);
-        ref_window seen(i + shift, keys, left, right);
-        real slope = SUM(c, width, dy(n, i, h, c) * y(n, i, h, c));
-        slope = delta.given ? real(delta(n, h, i)) : slope;
-        TERM(j, b, b + seen.first);
-        SCORE_TERMS(BATCHED, b, i, h, j(b), g);
+        const ref_window seen = own.seen(i, left, right, bottom);
+        real sum = SUM(c, width, dy(n, i, h, c) * y(n, i, h, c));
+        real own_delta = delta.given ? real(delta(n, h, i)) : sum;
+        TERM(j, b, seen.first + b);
+        TERM(product, b, DOT(l, dim, q(n, i, h, l) * k(n, j(b), g, l)) * scale);
+        TERM(capped, b, CAPPED(product(b)));
         TERM(score, b, bias.given ? capped(b) + bias(n, h, i, j(b)) : capped(b));
-        GRADIENT_TERMS(BATCHED, b, i, h, j(b), g, slope);
-        auto mixed = MIX(CHANNELS, b, seen.count, weight(b) * FACTOR, c, PIECE(dim, from),
-                         k(n, j(b), g, from + c));
-        LOOP(c, PIECE(dim, from)) dq(n, i, h, from + c) = mixed[c] * REST;
+        TERM(p, b, PROBABILITY(score(b), lse(n, h, i)));
+        TERM(dp, b, DOT(c, width, dy(n, i, h, c) * v(n, j(b), g, c)));
+        TERM(ds, b, UNCAPPED(probability(p(b)) * (dp(b) - own_delta), product(b)));
+        auto ds_k = MIX(CHANNELS, b, seen.count, ds(b) * SCALE_BEFORE, c, PIECE(dim, from),
+                        k(n, j(b), g, from + c));
+        LOOP(c, PIECE(dim, from)) dq(n, i, h, from + c) = ds_k[c] * SCALE_BEHIND;
     }
-    long long most = PIECES(dim) > PIECES(width) ? PIECES(dim) : PIECES(width);
-    SAMPLE(item, dk.given || dv.given ? batch * kv_heads * keys * most : 0,
-           PIECE_BUDGET(queries * share * dim))
+    SAMPLE(item, dk.given || dv.given ? batch * kv_heads * keys * PIECES(WIDER) : 0,
+           PIECE_BUDGET(queries * SHARE * dim))
     {
-        long long row = item / most, from = item % most * CHANNELS;
-        long long n = row / keys / kv_heads, g = row / keys % kv_heads, j = row % keys;
-        ref_window by(j - shift, queries, right, left);
-        long long wide_k = dk.given && from < dim ? PIECE(dim, from) : 0;
-        long long wide_v = dv.given && from < width ? PIECE(width, from) : 0;
+        KEY(item, keys, WIDER);
+        const ref_window by = own.seeing(j, left, right, bottom);
+        const long long k_columns = PIECE_OF(dk, dim, from), v_columns = PIECE_OF(dv, width, from);
         real sum_k[CHANNELS], sum_v[CHANNELS];
         LOOP(c, CHANNELS) sum_k[c] = sum_v[c] = real(0.0);
-        LOOP(o, share)
+        REPEAT(o, SHARE)
         {
-            long long h = g * share + o;
+            const long long h = g * SHARE + o;
             TERM(i, b, by.first + b);
-            SCORE_TERMS(BATCHED, b, i(b), h, j, g);
+            TERM(product, b, DOT(l, dim, q(n, i(b), h, l) * k(n, j, g, l)) * scale);
+            TERM(capped, b, CAPPED(product(b)));
             TERM(score, b, bias.given ? capped(b) + bias(n, h, i(b), j) : capped(b));
-            GRADIENT_TERMS(BATCHED, b, i(b), h, j, g, SLOPE(BATCHED, i(b), h));
-            auto pulled = MIX(CHANNELS, b, wide_k > 0 ? by.count : 0, weight(b) * FACTOR, c, wide_k,
-                              q(n, i(b), h, from + c));
-            auto mixed = MIX(CHANNELS, b, wide_v > 0 ? by.count : 0, p(b), c, wide_v,
-                             dy(n, i(b), h, from + c));
-            LOOP(c, wide_k) sum_k[c] = sum_k[c] + head(pulled[c] * REST);
-            LOOP(c, wide_v) sum_v[c] = sum_v[c] + head(mixed[c]);
+            TERM(p, b, PROBABILITY(score(b), lse(n, h, i(b))));
+            TERM(dp, b, DOT(c, width, dy(n, i(b), h, c) * v(n, j, g, c)));
+            TERM(sum, b, DOT(c, width, dy(n, i(b), h, c) * y(n, i(b), h, c)));
+            TERM(own_delta, b, delta.given ? real(delta(n, h, i(b))) : sum(b));
+            TERM(ds, b, UNCAPPED(probability(p(b)) * (dp(b) - own_delta(b)), product(b)));
+            auto ds_q = MIX(CHANNELS, b, k_columns > 0 ? by.count : 0, ds(b) * SCALE_BEFORE, c,
+                            k_columns, q(n, i(b), h, from + c));
+            auto p_dy = MIX(CHANNELS, b, v_columns > 0 ? by.count : 0, p(b), c, v_columns,
+                            dy(n, i(b), h, from + c));
+            LOOP(c, k_columns) sum_k[c] = sum_k[c] + head(ds_q[c] * SCALE_BEHIND);
+            LOOP(c, v_columns) sum_v[c] = sum_v[c] + head(p_dy[c]);
         }
-        LOOP(c, wide_k) dk(n, j, g, from + c) = sum_k[c];
-        LOOP(c, wide_v) dv(n, j, g, from + c) = sum_v[c];
+        LOOP(c, k_columns) dk(n, j, g, from + c) = sum_k[c];
+        LOOP(c, v_columns) dv(n, j, g, from + c) = sum_v[c];
     }
     SAMPLE(item, dbias.given ? batch * heads * queries * keys : 0, PIECE_BUDGET(dim + 2 * width))
     {
-        long long row = item / keys, n = row / queries / heads;
-        long long h = row / queries % heads, i = row % queries, j = item % keys;
-        ref_window seen(i + shift, keys, left, right);
-        SCORE_TERMS(BATCHED, b, i, h, b, h / share);
-        TERM(score, b, bias.given ? capped(b) + bias(n, h, i, b) : capped(b));
-        GRADIENT_TERMS(BATCHED, b, i, h, b, h / share, SLOPE(BATCHED, i, h));
-        bool inside = j >= seen.first && j < seen.first + seen.count;
-        dbias(n, h, i, j) = inside ? t(j) : real(0.0);
+        const long long row = item / keys, n = row / queries / heads, h = row / queries % heads;
+        const long long g = h / SHARE, i = row % queries, j = item % keys;
+        real capped = CAPPED(DOT(l, dim, q(n, i, h, l) * k(n, j, g, l)) * scale);
+        real score = bias.given ? capped + bias(n, h, i, j) : capped;
+        real p = PROBABILITY(score, lse(n, h, i));
+        real dp = DOT(c, width, dy(n, i, h, c) * v(n, j, g, c));
+        real sum = DOT(c, width, dy(n, i, h, c) * y(n, i, h, c));
+        real own_delta = delta.given ? real(delta(n, h, i)) : sum;
+        const bool seen = own.seen(i, left, right, bottom).has(j);
+        dbias(n, h, i, j) = seen ? probability(p) * (dp - own_delta) : real(0.0);
     }
 }
-
-/* The terms of b where no score is capped. */
-#define PADDED_TERMS(b, i, h, j, g, slope)                                                         \
-    TERM(product, b, DOT(l, dim, q(n, i, h, l) * k(n, j, g, l)) * scale);                          \
-    TERM(score, b, bias.given ? product(b) + bias(n, h, i, j) : product(b));                       \
-    TERM(p, b, lse(n, h, i).value(0) < -1e300 ? real(0.0) : exp(score(b) - lse(n, h, i)));         \
-    TERM(change, b, DOT(c, width, dy(n, i, h, c) * v(n, j, g, c)) - slope);                        \
-    TERM(t, b, p(b) * change(b))
 
 // the gradient of `attention_lengths`: rows behind a sequence's last query or key are not judged
 REFERENCE_ONCE(attention_lengths_backward,
@@ -121,39 +100,45 @@ REFERENCE_ONCE(attention_lengths_backward,
                "out dv?[batch][keys][kv_heads][width], real scale, int left = -1, "
                "int right = -1, int bottom = 1, each batch, each kv_heads with heads")
 {
-    const long long share = heads / (kv_heads > 0 ? kv_heads : 1);
     SAMPLE(item, dq.given ? batch * heads * queries * PIECES(dim) : 0, PIECE_BUDGET(keys * dim))
     {
         QUERY(item, queries, dim);
-        long long own = INDEX(lengths(n)), there = INDEX(key_lengths(n));
-        ref_window seen(bottom ? i + there - own : i, there, left, right);
-        real slope = SUM(c, width, dy(n, i, h, c) * y(n, i, h, c));
-        TERM(j, b, b + seen.first);
-        PADDED_TERMS(b, i, h, j(b), g, slope);
-        auto mixed = MIX(CHANNELS, b, seen.count, t(b) * FACTOR, c, PIECE(dim, from),
-                         k(n, j(b), g, from + c));
-        LOOP(c, i < own ? PIECE(dim, from) : 0) dq(n, i, h, from + c) = mixed[c] * REST;
+        const ref_sequence own(INDEX(lengths(n)), INDEX(key_lengths(n)));
+        const ref_window seen = own.seen(i, left, right, bottom);
+        real delta = SUM(c, width, dy(n, i, h, c) * y(n, i, h, c));
+        TERM(j, b, seen.first + b);
+        TERM(product, b, DOT(l, dim, q(n, i, h, l) * k(n, j(b), g, l)) * scale);
+        TERM(score, b, bias.given ? product(b) + bias(n, h, i, j(b)) : product(b));
+        TERM(p, b, PROBABILITY(score(b), lse(n, h, i)));
+        TERM(dp, b, DOT(c, width, dy(n, i, h, c) * v(n, j(b), g, c)));
+        TERM(ds, b, p(b) * (dp(b) - delta));
+        auto ds_k = MIX(CHANNELS, b, seen.count, ds(b) * SCALE_BEFORE, c, PIECE(dim, from),
+                        k(n, j(b), g, from + c));
+        LOOP(c, i < own.queries ? PIECE(dim, from) : 0)
+        dq(n, i, h, from + c) = ds_k[c] * SCALE_BEHIND;
     }
-    long long most = PIECES(dim) > PIECES(width) ? PIECES(dim) : PIECES(width);
-    SAMPLE(item, dk.given || dv.given ? batch * kv_heads * keys * most : 0,
-           PIECE_BUDGET(queries * share * dim))
+    SAMPLE(item, dk.given || dv.given ? batch * kv_heads * keys * PIECES(WIDER) : 0,
+           PIECE_BUDGET(queries * SHARE * dim))
     {
-        long long row = item / most, from = item % most * CHANNELS;
-        long long n = row / keys / kv_heads, g = row / keys % kv_heads, j = row % keys;
-        long long own = INDEX(lengths(n)), there = INDEX(key_lengths(n));
-        ref_window by(bottom ? j - there + own : j, own, right, left);
+        KEY(item, keys, WIDER);
+        const ref_sequence own(INDEX(lengths(n)), INDEX(key_lengths(n)));
+        const ref_window by = own.seeing(j, left, right, bottom);
         TERM(i, b, by.first + b % by.count);
-        TERM(h, b, g * share + b / by.count);
-        PADDED_TERMS(b, i(b), h(b), j, g,
-                     DOT(c, width, dy(n, i(b), h(b), c) * y(n, i(b), h(b), c)));
-        long long wide = j < there && dk.given && from < dim ? PIECE(dim, from) : 0;
-        auto pulled = MIX(CHANNELS, b, wide > 0 ? share * by.count : 0, t(b) * FACTOR, c, wide,
-                          q(n, i(b), h(b), from + c));
-        LOOP(c, wide) dk(n, j, g, from + c) = pulled[c] * REST;
-        wide = j < there && dv.given && from < width ? PIECE(width, from) : 0;
-        auto mixed = MIX(CHANNELS, b, wide > 0 ? share * by.count : 0, p(b), c, wide,
-                         dy(n, i(b), h(b), from + c));
-        LOOP(c, wide) dv(n, j, g, from + c) = mixed[c];
+        TERM(h, b, g * SHARE + b / by.count);
+        TERM(product, b, DOT(l, dim, q(n, i(b), h(b), l) * k(n, j, g, l)) * scale);
+        TERM(score, b, bias.given ? product(b) + bias(n, h(b), i(b), j) : product(b));
+        TERM(p, b, PROBABILITY(score(b), lse(n, h(b), i(b))));
+        TERM(dp, b, DOT(c, width, dy(n, i(b), h(b), c) * v(n, j, g, c)));
+        TERM(delta, b, DOT(c, width, dy(n, i(b), h(b), c) * y(n, i(b), h(b), c)));
+        TERM(ds, b, p(b) * (dp(b) - delta(b)));
+        const long long k_columns = j < own.keys ? PIECE_OF(dk, dim, from) : 0;
+        auto ds_q = MIX(CHANNELS, b, k_columns > 0 ? SHARE * by.count : 0, ds(b) * SCALE_BEFORE, c,
+                        k_columns, q(n, i(b), h(b), from + c));
+        LOOP(c, k_columns) dk(n, j, g, from + c) = ds_q[c] * SCALE_BEHIND;
+        const long long v_columns = j < own.keys ? PIECE_OF(dv, width, from) : 0;
+        auto p_dy = MIX(CHANNELS, b, v_columns > 0 ? SHARE * by.count : 0, p(b), c, v_columns,
+                        dy(n, i(b), h(b), from + c));
+        LOOP(c, v_columns) dv(n, j, g, from + c) = p_dy[c];
     }
 }
 
@@ -167,44 +152,45 @@ REFERENCE_ONCE(attention_varlen_backward,
                "out dv?[rows][kv_heads][width], real scale, real softcap = 0, int left = -1, "
                "int right = -1, int bottom = 1, point probability, each kv_heads with heads")
 {
-    long long share = heads / (kv_heads > 0 ? kv_heads : 1);
+    TERM(start, s, INDEX(starts(s)));
+    TERM(key_start, s, INDEX(key_starts(s)));
     SAMPLE(item, dq.given ? tokens * heads * PIECES(dim) : 0, PIECE_BUDGET(rows * dim))
     {
         QUERY(item, 1, dim);
-        ref_sequence own(SEQUENCE(starts, n), bounds, starts, key_starts);
-        long long shift = bottom ? own.keys - own.queries : 0;
-        ref_window seen(n - own.query + shift, own.keys, left, right);
-        real slope = SUM(c, width, dy(n, h, c) * y(n, h, c));
-        slope = delta.given ? real(delta(h, n)) : slope;
-        TERM(j, b, own.key + seen.first + b);
-        SCORE_TERMS(, b, n, h, j(b), g);
-        TERM(score, b, capped(b));
-        GRADIENT_TERMS(, b, n, h, j(b), g, slope);
-        auto mixed = MIX(CHANNELS, b, seen.count, weight(b) * FACTOR, c, PIECE(dim, from),
-                         k(j(b), g, from + c));
-        LOOP(c, own.inside ? PIECE(dim, from) : 0) dq(n, h, from + c) = mixed[c] * REST;
+        const ref_sequence own(SEQUENCE(start, n), bounds, start, key_start);
+        const ref_window seen = own.seen(n, left, right, bottom);
+        real sum = SUM(c, width, dy(n, h, c) * y(n, h, c));
+        real own_delta = delta.given ? real(delta(h, n)) : sum;
+        TERM(j, b, seen.first + b);
+        TERM(product, b, DOT(l, dim, q(n, h, l) * k(j(b), g, l)) * scale);
+        TERM(p, b, PROBABILITY(CAPPED(product(b)), lse(h, n)));
+        TERM(dp, b, DOT(c, width, dy(n, h, c) * v(j(b), g, c)));
+        TERM(ds, b, UNCAPPED(probability(p(b)) * (dp(b) - own_delta), product(b)));
+        auto ds_k = MIX(CHANNELS, b, seen.count, ds(b) * SCALE_BEFORE, c, PIECE(dim, from),
+                        k(j(b), g, from + c));
+        LOOP(c, own.inside ? PIECE(dim, from) : 0) dq(n, h, from + c) = ds_k[c] * SCALE_BEHIND;
     }
-    long long most = PIECES(dim) > PIECES(width) ? PIECES(dim) : PIECES(width);
-    SAMPLE(item, dk.given || dv.given ? rows * kv_heads * most : 0,
-           PIECE_BUDGET(tokens * share * dim))
+    SAMPLE(item, dk.given || dv.given ? rows * kv_heads * PIECES(WIDER) : 0,
+           PIECE_BUDGET(tokens * SHARE * dim))
     {
-        long long row = item / most, from = item % most * CHANNELS;
-        long long j = row / kv_heads, g = row % kv_heads;
-        ref_sequence own(SEQUENCE(key_starts, j), bounds, starts, key_starts);
-        long long shift = bottom ? own.keys - own.queries : 0;
-        ref_window by(j - own.key - shift, own.queries, right, left);
-        TERM(i, b, own.query + by.first + b % by.count);
-        TERM(h, b, g * share + b / by.count);
-        SCORE_TERMS(, b, i(b), h(b), j, g);
-        TERM(score, b, capped(b));
-        GRADIENT_TERMS(, b, i(b), h(b), j, g, SLOPE(, i(b), h(b)));
-        long long wide = own.inside && dk.given && from < dim ? PIECE(dim, from) : 0;
-        auto pulled = MIX(CHANNELS, b, wide > 0 ? share * by.count : 0, weight(b) * FACTOR, c, wide,
-                          q(i(b), h(b), from + c));
-        LOOP(c, wide) dk(j, g, from + c) = pulled[c] * REST;
-        wide = own.inside && dv.given && from < width ? PIECE(width, from) : 0;
-        auto mixed = MIX(CHANNELS, b, wide > 0 ? share * by.count : 0, p(b), c, wide,
-                         dy(i(b), h(b), from + c));
-        LOOP(c, wide) dv(j, g, from + c) = mixed[c];
+        KEY(item, 1, WIDER);
+        const ref_sequence own(SEQUENCE(key_start, n), bounds, start, key_start);
+        const ref_window by = own.seeing(n, left, right, bottom);
+        TERM(i, b, by.first + b % by.count);
+        TERM(h, b, g * SHARE + b / by.count);
+        TERM(product, b, DOT(l, dim, q(i(b), h(b), l) * k(n, g, l)) * scale);
+        TERM(p, b, PROBABILITY(CAPPED(product(b)), lse(h(b), i(b))));
+        TERM(dp, b, DOT(c, width, dy(i(b), h(b), c) * v(n, g, c)));
+        TERM(sum, b, DOT(c, width, dy(i(b), h(b), c) * y(i(b), h(b), c)));
+        TERM(own_delta, b, delta.given ? real(delta(h(b), i(b))) : sum(b));
+        TERM(ds, b, UNCAPPED(probability(p(b)) * (dp(b) - own_delta(b)), product(b)));
+        const long long k_columns = own.inside ? PIECE_OF(dk, dim, from) : 0;
+        auto ds_q = MIX(CHANNELS, b, k_columns > 0 ? SHARE * by.count : 0, ds(b) * SCALE_BEFORE, c,
+                        k_columns, q(i(b), h(b), from + c));
+        LOOP(c, k_columns) dk(n, g, from + c) = ds_q[c] * SCALE_BEHIND;
+        const long long v_columns = own.inside ? PIECE_OF(dv, width, from) : 0;
+        auto p_dy = MIX(CHANNELS, b, v_columns > 0 ? SHARE * by.count : 0, p(b), c, v_columns,
+                        dy(i(b), h(b), from + c));
+        LOOP(c, v_columns) dv(n, g, from + c) = p_dy[c];
     }
 }

@@ -9,7 +9,7 @@
  * graph the seed and the offset lie in memory, and `within` is added to the offset. `first` is the
  * number of the first batch, where only some of a launch are checked.
  */
-#include "ref.h"
+#include "attention.h"
 
 /* The launch's random state. */
 struct ref_dropout {
@@ -47,7 +47,7 @@ REFERENCE_ONCE(attention_dropout,
     SAMPLE(item, batch * heads * queries * PIECES(width), PIECE_BUDGET(keys * dim))
     {
         QUERY(item, queries, width);
-        ref_window seen(i + keys - queries, keys, left, right);
+        const ref_window seen = ref_sequence(queries, keys).seen(i, left, right, true);
         TERM(key, j, j + seen.first);
         TERM(kept, j, dropout.keeps(first + n, h, i, key(j)));
         TERM(score, j, DOT(l, dim, q(n, i, h, l) * k(n, key(j), g, l)) * scale);
@@ -60,17 +60,9 @@ REFERENCE_ONCE(attention_dropout,
     }
 }
 
-/* The terms of b: query i and head h against key j of head g. t is z p (dy v^T - delta / rescale),
- * less p delta / rescale where z is 0: the gradient of a score over rescale. */
-#define DROPPED_TERMS(b, i, h, j, g, slope)                                                        \
-    TERM(score, b, DOT(l, dim, q(n, i, h, l) * k(n, j, g, l)) * scale);                            \
-    TERM(p, b, lse(n, h, i).value(0) < -1e300 ? real(0.0) : exp(score(b) - lse(n, h, i)));         \
-    TERM(kept, b, dropout.keeps(first + n, h, i, j));                                              \
-    TERM(change, b, DOT(c, width, dy(n, i, h, c) * v(n, j, g, c)));                                \
-    TERM(t, b, p(b) * ((kept(b) ? change(b) : real(0.0)) - slope / rescale))
-
 // the gradient of `attention_dropout`, from y and lse of its forward pass: dv = rescale (z p)^T dy,
-// and those of `attention` with rescale z (dy v^T) in the place of dy v^T
+// and those of `attention` with rescale z dp in the place of dp; ds is the gradient of a score over
+// rescale
 REFERENCE_ONCE(attention_dropout_backward,
                "in q[batch][queries][heads][dim], in k[batch][keys][kv_heads][dim], "
                "in v[batch][keys][kv_heads][width], in dy[batch][queries][heads][width], "
@@ -82,36 +74,41 @@ REFERENCE_ONCE(attention_dropout_backward,
                "int right = -1")
 {
     DROPOUT;
-    const long long share = heads / (kv_heads > 0 ? kv_heads : 1), shift = keys - queries;
+    const ref_sequence own(queries, keys);
     SAMPLE(item, dq.given ? batch * heads * queries * PIECES(dim) : 0, PIECE_BUDGET(keys * dim))
     {
         QUERY(item, queries, dim);
-        ref_window seen(i + shift, keys, left, right);
-        real slope = SUM(c, width, dy(n, i, h, c) * y(n, i, h, c));
-        TERM(j, b, b + seen.first);
-        DROPPED_TERMS(b, i, h, j(b), g, slope);
-        auto mixed = MIX(CHANNELS, b, seen.count, t(b) * FACTOR, c, PIECE(dim, from),
-                         k(n, j(b), g, from + c));
-        LOOP(c, PIECE(dim, from)) dq(n, i, h, from + c) = mixed[c] * REST * rescale;
+        const ref_window seen = own.seen(i, left, right, true);
+        real delta = SUM(c, width, dy(n, i, h, c) * y(n, i, h, c));
+        TERM(j, b, seen.first + b);
+        TERM(kept, b, dropout.keeps(first + n, h, i, j(b)));
+        TERM(score, b, DOT(l, dim, q(n, i, h, l) * k(n, j(b), g, l)) * scale);
+        TERM(p, b, PROBABILITY(score(b), lse(n, h, i)));
+        TERM(dp, b, DOT(c, width, dy(n, i, h, c) * v(n, j(b), g, c)));
+        TERM(ds, b, p(b) * ((kept(b) ? dp(b) : real(0.0)) - delta / rescale));
+        auto ds_k = MIX(CHANNELS, b, seen.count, ds(b) * SCALE_BEFORE, c, PIECE(dim, from),
+                        k(n, j(b), g, from + c));
+        LOOP(c, PIECE(dim, from)) dq(n, i, h, from + c) = ds_k[c] * SCALE_BEHIND * rescale;
     }
-    long long most = PIECES(dim) > PIECES(width) ? PIECES(dim) : PIECES(width);
-    SAMPLE(item, dk.given || dv.given ? batch * kv_heads * keys * most : 0,
-           PIECE_BUDGET(queries * share * dim))
+    SAMPLE(item, dk.given || dv.given ? batch * kv_heads * keys * PIECES(WIDER) : 0,
+           PIECE_BUDGET(queries * SHARE * dim))
     {
-        long long row = item / most, from = item % most * CHANNELS;
-        long long n = row / keys / kv_heads, g = row / keys % kv_heads, j = row % keys;
-        ref_window by(j - shift, queries, right, left);
+        KEY(item, keys, WIDER);
+        const ref_window by = own.seeing(j, left, right, true);
         TERM(i, b, by.first + b % by.count);
-        TERM(h, b, g * share + b / by.count);
-        DROPPED_TERMS(b, i(b), h(b), j, g,
-                      DOT(c, width, dy(n, i(b), h(b), c) * y(n, i(b), h(b), c)));
-        long long wide = dk.given && from < dim ? PIECE(dim, from) : 0;
-        auto pulled = MIX(CHANNELS, b, wide > 0 ? share * by.count : 0, t(b) * FACTOR, c, wide,
-                          q(n, i(b), h(b), from + c));
-        LOOP(c, wide) dk(n, j, g, from + c) = pulled[c] * REST * rescale;
-        wide = dv.given && from < width ? PIECE(width, from) : 0;
-        auto mixed = MIX(CHANNELS, b, wide > 0 ? share * by.count : 0, kept(b) ? p(b) : real(0.0),
-                         c, wide, dy(n, i(b), h(b), from + c));
-        LOOP(c, wide) dv(n, j, g, from + c) = mixed[c] * rescale;
+        TERM(h, b, g * SHARE + b / by.count);
+        TERM(kept, b, dropout.keeps(first + n, h(b), i(b), j));
+        TERM(score, b, DOT(l, dim, q(n, i(b), h(b), l) * k(n, j, g, l)) * scale);
+        TERM(p, b, PROBABILITY(score(b), lse(n, h(b), i(b))));
+        TERM(dp, b, DOT(c, width, dy(n, i(b), h(b), c) * v(n, j, g, c)));
+        TERM(delta, b, DOT(c, width, dy(n, i(b), h(b), c) * y(n, i(b), h(b), c)));
+        TERM(ds, b, p(b) * ((kept(b) ? dp(b) : real(0.0)) - delta(b) / rescale));
+        const long long k_columns = PIECE_OF(dk, dim, from), v_columns = PIECE_OF(dv, width, from);
+        auto ds_q = MIX(CHANNELS, b, k_columns > 0 ? SHARE * by.count : 0, ds(b) * SCALE_BEFORE, c,
+                        k_columns, q(n, i(b), h(b), from + c));
+        LOOP(c, k_columns) dk(n, j, g, from + c) = ds_q[c] * SCALE_BEHIND * rescale;
+        auto p_dy = MIX(CHANNELS, b, v_columns > 0 ? SHARE * by.count : 0,
+                        kept(b) ? p(b) : real(0.0), c, v_columns, dy(n, i(b), h(b), from + c));
+        LOOP(c, v_columns) dv(n, j, g, from + c) = p_dy[c] * rescale;
     }
 }

@@ -1,5 +1,6 @@
 /*
- * ref_index.h - indices as numbers, numbers as indices, and comparison for equality.
+ * ref_index.h - indices as numbers, numbers as indices, and comparison for equality; windows and
+ * sequences of indices.
  *
  * Indices that a kernel reads from memory (token ids, targets) come through arrays like all data,
  * as fp64, exact up to 2^53. INDEX makes an index of one; NUMBER goes the other way, and makes 1 or
@@ -100,6 +101,63 @@ template <class A> REF_FN bool is_nan(const A &a)
 {
     return a.value(0) != a.value(0);
 }
+
+/* Of `there` places those from `before` places before `at` to `after` places after it; negative:
+ * all on that side. */
+struct ref_window {
+    long long first, count;
+
+    REF_FN ref_window(long long at, long long there, long long before, long long after)
+    {
+        first = before < 0 || before >= at ? 0 : at - before;
+        long long end = after < 0 || after >= there - at ? there : at + after + 1;
+        count = end > first ? end - first : 0;
+    }
+    REF_FN bool has(long long place) const
+    {
+        return place >= first && place < first + count;
+    }
+};
+
+/* A sequence of queries and keys: the first of them, and how many. */
+struct ref_sequence {
+    bool inside;
+    long long query, queries, key, keys;
+
+    /* The only one of its arrays. */
+    REF_FN ref_sequence(long long queries_, long long keys_)
+        : inside(true), query(0), queries(queries_), key(0), keys(keys_)
+    {
+    }
+    /* Sequence s of `bounds - 1` that lie one behind the other, from start(s) to start(s + 1).
+     * Behind the last one there may be padding, which is inside none. */
+    template <class Q, class K>
+    REF_FN ref_sequence(long long s, long long bounds, const Q &start, const K &key_start)
+        : inside(s >= 0 && s + 1 < bounds)
+    {
+        long long own = inside ? s : 0, next = inside ? s + 1 : 0;
+        query = start(own);
+        queries = start(next) - query;
+        key = key_start(own);
+        keys = key_start(next) - key;
+    }
+
+    /* The keys that query i sees, from `left` before its place to `right` behind it. Its place is
+     * its own, or at the bottom that which has the last query at the last key. */
+    REF_FN ref_window seen(long long i, long long left, long long right, bool bottom) const
+    {
+        ref_window window(i - query + (bottom ? keys - queries : 0), keys, left, right);
+        window.first += key;
+        return window;
+    }
+    /* The queries that see key j. */
+    REF_FN ref_window seeing(long long j, long long left, long long right, bool bottom) const
+    {
+        ref_window window(j - key - (bottom ? keys - queries : 0), queries, right, left);
+        window.first += query;
+        return window;
+    }
+};
 
 /* Element i of [..][planes][high][wide]. */
 struct ref_pixel {
