@@ -140,7 +140,7 @@ const struct lint_rule lint_rules[] = {
      "a branch\n"
      "on thread numbers or on loaded data decides whether they run, or threads have left before, "
      "the result is\n"
-     "undefined.",
+     "undefined. Threads may meet at several barrier.sync of one number beside 0.",
      rule_barrier_divergent},
     {"shuffle-mask", LINT_WARNING,
      "The mask of a shuffle or vote is not the set of lanes that run it",

@@ -149,11 +149,29 @@ static bool counts_rounds(const struct flow *flow, uint32_t branch, uint32_t at)
     return false;
 }
 
+/* Whether threads may wait at several instructions for each other: at barriers that are not
+ * aligned, of one number beside 0. */
+static bool meets_elsewhere(const struct flow *flow, uint32_t at)
+{
+    const struct ptx_instruction *all = flow->function->instructions;
+    uint64_t number, other;
+    if (strcmp(all[at].opcode, "barrier") != 0 || ptx_has_modifier(&all[at], "aligned") ||
+        !flow_constant(flow, flow_arg(flow, flow->result[at], 0), &number) || number == 0)
+        return false;
+    for (uint32_t i = 0; i < flow->function->instruction_count; i++) {
+        if (i != at && strcmp(all[i].opcode, "barrier") == 0 &&
+            !ptx_has_modifier(&all[i], "aligned") && waits_for_all(flow, i) &&
+            flow_constant(flow, flow_arg(flow, flow->result[i], 0), &other) && other == number)
+            return true;
+    }
+    return false;
+}
+
 void rule_barrier_divergent(struct lint_kernel *k)
 {
     const struct flow *flow = k->flow;
     for (uint32_t at = 0; at < flow->function->instruction_count; at++) {
-        if (!waits_for_all(flow, at))
+        if (!waits_for_all(flow, at) || meets_elsewhere(flow, at))
             continue;
         uint32_t guard = flow->guard[at], branch = lint_divergent_branch(flow, at, true);
         if (guard != FLOW_NONE && flow->value[guard].divergent)
