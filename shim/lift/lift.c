@@ -379,16 +379,24 @@ const struct lift_windows *lift_windows(const struct lift *lift)
     return lift->windows.lets ? &lift->windows : NULL;
 }
 
+/* Bytes of the kernel's own shared memory, in whole units of 16. */
+static size_t own_shared(const struct lift *lift)
+{
+    return lift->shared && !lift->shared->is_extern ? (lift->shared->bytes + 15) / 16 * 16 : 0;
+}
+
 size_t lift_cells(const struct lift *lift, size_t bytes)
 {
     size_t whole = (bytes + 15) / 16 * 16;
-    size_t other =
-        lift->shared && !lift->shared->is_extern ? (lift->shared->bytes + 15) / 16 * 16 : 0;
-    return lift->cell ? (whole + other) / lift->cell * sizeof(struct lift_number) : 0;
+    return lift->cell ? (whole + own_shared(lift)) / lift->cell * sizeof(struct lift_number) : 0;
 }
 
 size_t lift_shared(const struct lift *lift, size_t bytes, bool apart)
 {
-    size_t whole = (bytes + 15) / 16 * 16;
-    return !lift->cell ? bytes : apart ? whole + 16 : whole + lift_cells(lift, bytes);
+    size_t whole = (bytes + 15) / 16 * 16, own = own_shared(lift);
+    if (!lift->cell)
+        return bytes;
+    if (own)
+        whole += own - lift->shared->bytes; /* up to where the shadows begin */
+    return apart ? whole + 16 : whole + lift_cells(lift, bytes);
 }

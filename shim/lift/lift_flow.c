@@ -358,6 +358,29 @@ static void note_shadow(void *user, unsigned reg)
     f->shadow |= f->lift->reg[reg].shadow;
 }
 
+/* Whether an instruction is for some of a block's threads: at a barrier beside the first, or at an
+ * mbarrier that threads arrive at. */
+static bool is_for_some(const struct ptx_instruction *ins)
+{
+    const unsigned id = ptx_has_modifier(ins, "red");
+    const struct ptx_operand *o = ins->operand_count > id ? &ins->operands[id] : NULL;
+    bool barrier = strcmp(ins->opcode, "bar") == 0 || strcmp(ins->opcode, "barrier") == 0;
+    if (strcmp(ins->opcode, "mbarrier") == 0)
+        return ptx_has_modifier(ins, "arrive") && !ptx_has_modifier(ins, "expect_tx");
+    return barrier && o && !ptx_has_modifier(ins, "warp") && (o->kind != PTX_IMMEDIATE || o->bits);
+}
+
+/* Whether threads of a block have roles: what has run before an instruction does not follow from
+ * its thread's way alone. */
+static bool has_roles(const struct lift *lift)
+{
+    for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
+        if (is_for_some(&lift->kernel->instructions[i]))
+            return true;
+    }
+    return false;
+}
+
 /* Where no store of a number with a shadow can come before, shared memory has no shadows. */
 static enum lift_refusal find_fresh(struct flow *f)
 {
@@ -374,6 +397,8 @@ static enum lift_refusal find_fresh(struct flow *f)
         if (f->shadow)
             seen[i + 1] = true;
     }
+    if (has_roles(lift))
+        memset(seen, true, count);
     lift_reach(lift, seen);
     for (unsigned i = 0; i < count; i++)
         lift->step[i].fresh = !seen[i];

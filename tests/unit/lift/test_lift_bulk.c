@@ -269,6 +269,59 @@ static void boxes_have_three_dims(void **state)
     free_areas();
 }
 
+/* One warp stores numbers that have shadows; the other has a box copied to their place. */
+static const char replaced[] =
+    ".version 8.3\n.target sm_90a\n.address_size 64\n"
+    ".visible .entry k(.param .align 64 .b8 x[128], .param .u64 y)\n.reqntid 64\n{\n"
+    ".shared .align 128 .b8 s[128];\n.shared .align 8 .b8 w[8];\n"
+    ".reg .b32 %r<9>; .reg .f32 %f<4>; .reg .b64 %d<6>; .reg .pred %p<4>;\n"
+    "mov.b64 %d1, x; cvta.param.u64 %d2, %d1; ld.param.u64 %d3, [y]; mov.u32 %r1, %tid.x;\n"
+    "setp.eq.u32 %p1, %r1, 0; setp.lt.u32 %p2, %r1, 32; mov.b32 %r2, s; mov.b32 %r3, w;\n"
+    "mov.b32 %r4, 0; @%p1 mbarrier.init.shared::cta.b64 [%r3], 1; bar.sync 0;\n"
+    "@%p2 bra FIRST;\n"
+    "and.b32 %r5, %r1, 31; shl.b32 %r6, %r5, 2; add.s32 %r7, %r2, %r6;\n"
+    "cvt.rn.f32.u32 %f1, %r5; mul.rn.f32 %f1, %f1, 0f3DCCCCCD; st.shared.f32 [%r7], %f1;\n"
+    "bar.sync 1, 64;\n"
+    "WAIT: mbarrier.try_wait.parity.shared::cta.b64 %p3, [%r3], %r4; @!%p3 bra WAIT;\n"
+    "ld.shared.f32 %f2, [%r7]; add.rn.f32 %f3, %f2, %f2;\n"
+    "mul.wide.u32 %d4, %r5, 4; add.s64 %d5, %d3, %d4; st.global.f32 [%d5], %f3; ret;\n"
+    "FIRST: bar.sync 1, 64;\n"
+    "@%p1 mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r3], 128;\n"
+    "@%p1 cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r2],"
+    " [%d2, {%r4, %r4}], [%r3];\nret;\n}\n";
+
+static void boxes_take_the_place_of_numbers(void **state)
+{
+    const struct bench_launch launch = {.kernel = "k", .grid = 1, .block = 64};
+    struct lift_map map = {.bytes = 128, .size = {32, 1}, .stride = {128}, .box = {32, 1}};
+    struct bench_params params = {0};
+    struct bench_result r = {0};
+    uint64_t before[PARAMS] = {0};
+    struct lift *lift = lift_file(&launch, replaced, sizeof replaced - 1, &r);
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        params.array[i] = new_area(128);
+        for (unsigned k = 0; k < 32; k++)
+            ((float *)host_of(params.array[i]))[k] = (float)k + 0.7f;
+        before[i] = copy_area(params.array[i]);
+    }
+    map.address = params.array[0];
+    map.rank = 2;
+    map.element = 4;
+    const struct exec_tensor_map own = exec_map(&map);
+    memcpy(params.bytes, &own, sizeof own);
+    params.end = sizeof map;
+    add_param(&params, params.array[1], 8);
+    run_ptx(replaced, sizeof replaced - 1, "k", &launch, 0, params.bytes);
+    memcpy(params.bytes, &map, sizeof map);
+    run_lifted(lift, &launch, &params, before, &r);
+    assert_int_equal(r.verdict.refused, 0);
+    assert_int_equal(r.verdict.checked, 32);
+    assert_int_equal(r.verdict.violations, 0);
+    lift_free(lift);
+    free_areas();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -277,6 +330,7 @@ int main(void)
         cmocka_unit_test(a_kernel_that_goes_on_is_quiet),
         cmocka_unit_test(maps_that_the_kernel_makes_are_followed),
         cmocka_unit_test(boxes_have_three_dims),
+        cmocka_unit_test(boxes_take_the_place_of_numbers),
         cmocka_unit_test(sums_in_bf16_are_found),
         cmocka_unit_test(a_wrong_element_is_found),
         cmocka_unit_test(a_box_outside_of_the_snapshot_is_refused),
