@@ -211,9 +211,16 @@ static enum lift_kind as_loaded(const struct stored *s, unsigned bytes)
     return bytes == 4 ? packed(s->kind) : KIND_NONE;
 }
 
+static bool has_size(enum lift_kind kind, unsigned bytes)
+{
+    return !bytes || lift_kind_bytes(lift_lane_kind(kind)) == bytes;
+}
+
 /* What lies in shared memory at an instruction: of several formats that are stored there, one after
- * another, that of the store in front of it. `bytes`: of a register that gets it; 0: of any. */
-static enum lift_kind kind_there(const struct lift *lift, unsigned at, unsigned bytes)
+ * another, that of the store in front of it. `bytes`: of a register that gets it; `element`: of a
+ * number; 0: of any. */
+static enum lift_kind kind_there(const struct lift *lift, unsigned at, unsigned bytes,
+                                 unsigned element)
 {
     const struct ptx_function *kernel = lift->kernel;
     unsigned count = kernel->instruction_count;
@@ -225,13 +232,14 @@ static enum lift_kind kind_there(const struct lift *lift, unsigned at, unsigned 
             continue;
         lift_each_register(&kernel->instructions[i].operands[1], note_stored, &stored);
         kind = bytes ? as_loaded(&stored, bytes) : stored.kind;
+        kind = has_size(kind, element) ? kind : KIND_NONE;
     }
     return kind;
 }
 
-enum lift_kind lift_kind_stored(const struct lift *lift, unsigned at)
+enum lift_kind lift_kind_stored(const struct lift *lift, unsigned at, unsigned element)
 {
-    return kind_there(lift, at, 0);
+    return kind_there(lift, at, 0, element);
 }
 
 /* What is loaded and passed on has the kind of what was stored. */
@@ -242,7 +250,7 @@ static void take_shared(void *user, unsigned reg)
     if (f->lift->reg[reg].kind || !bytes)
         return;
     unsigned at = (unsigned)(f->ins - f->lift->kernel->instructions);
-    enum lift_kind kind = kind_there(f->lift, at, bytes);
+    enum lift_kind kind = kind_there(f->lift, at, bytes, 0);
     f->lift->reg[reg].kind = (uint8_t)kind;
     f->again |= kind != KIND_NONE;
 }

@@ -165,8 +165,9 @@ const char *lift_map_end(struct lift *lift, unsigned array, const char *line);
 const char *lift_map_first(struct lift *lift, unsigned array, const char *line);
 /* The parameter, whose field is the array. */
 void lift_put_map(struct textbuf *out, const struct lift_view *view, const char *array);
-/* What lies in shared memory at an instruction: what the last store before it has shadows of. */
-enum lift_kind lift_kind_stored(const struct lift *lift, unsigned at);
+/* What lies in shared memory at an instruction: what the last store before it has shadows of, of
+ * numbers of `element` bytes, or of any (0). */
+enum lift_kind lift_kind_stored(const struct lift *lift, unsigned at, unsigned element);
 enum lift_refusal lift_classify_product(const struct ptx_instruction *ins, uint8_t *class_);
 
 /* Adds to `seen` (a flag for each instruction) what may run after an instruction in it. */

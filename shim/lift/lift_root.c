@@ -219,13 +219,11 @@ static enum lift_refusal note_bulk(struct lift *lift, unsigned at, struct error 
         return lift_refuse(lift, ins, LIFT_ARRAYS, err);
     lift->view[view].dims = dims;
     note_view(lift, at, view, store);
-    enum lift_kind kind = store ? lift_lane_kind(lift_kind_stored(lift, at)) : KIND_NONE;
-    enum dtype dtype = dtype_of_kind[kind];
-    if (kind && lift->step[at].made >= 0 &&
-        lift->made[lift->step[at].made].element != value_bytes(dtype))
-        return lift_refuse(lift, ins, LIFT_MAP, err);
+    int made = lift->step[at].made;
+    unsigned bytes = made < 0 ? 0 : lift->made[made].element;
+    enum lift_kind kind = store ? lift_lane_kind(lift_kind_stored(lift, at, bytes)) : KIND_NONE;
     if (kind)
-        note_dtype(&lift->view[view], dtype);
+        note_dtype(&lift->view[view], dtype_of_kind[kind]);
     return LIFT_OK;
 }
 

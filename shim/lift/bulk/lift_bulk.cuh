@@ -160,7 +160,8 @@ static __device__ uint32_t global_element(uint64_t at, uint32_t bytes)
                         : *(const uint8_t *)at;
 }
 
-/* The element at byte `b` of a unit that lies at `place` in the array. */
+/* The element at byte `b` of a unit that lies at `place` in the array. Of a number that is copied
+ * byte by byte none is compared. */
 static __device__ void judge_element(lift_state *s, const lift_call *call, const lift_bulk *box,
                                      const bulk_unit *unit, uint64_t place, uint32_t b)
 {
@@ -169,9 +170,10 @@ static __device__ void judge_element(lift_state *s, const lift_call *call, const
     const uint32_t got = global_element(array->got + place + b, box->bytes);
     const uint64_t index = (place + b) / box->bytes;
     const lift_number *cell = box->cells ? cell_of(box, unit->shared + b) : nullptr;
-    if (cell && cell->e >= 0)
+    const bool number = cell && cell->e >= 0;
+    if (number && box->bytes > 1)
         cuvet_lift_judge(s, call, box->index, index, cell->v, cell->e, got, own, box->format);
-    else if (box->judged)
+    else if (!number && box->judged)
         cuvet_lift_same(s, call, box->index, index, got, own);
 }
 

@@ -322,6 +322,55 @@ static void boxes_take_the_place_of_numbers(void **state)
     free_areas();
 }
 
+/* Numbers of f32 that are copied by a map of bytes, which the kernel makes. */
+#define FIELD(name, value) "tensormap.replace.tile." name "[%d4], " value ";\n"
+#define WORD(name, value)  FIELD(name ".shared::cta.b1024.b32 ", value)
+static const char bytewise[] =
+    ".version 8.3\n.target sm_90a\n.address_size 64\n"
+    ".visible .entry k(.param .u64 y, .param .u64 t)\n.reqntid 32\n{\n"
+    ".shared .align 128 .b8 s[256];\n"
+    ".reg .b32 %r<6>; .reg .f32 %f<4>; .reg .b64 %d<6>; .reg .pred %p<2>;\n"
+    "ld.param.u64 %d2, [y]; ld.param.u64 %d3, [t]; mov.u32 %r1, %tid.x; mov.b32 %r2, s;\n"
+    "add.s32 %r3, %r2, 128; cvt.u64.u32 %d4, %r3; mov.b64 %d5, 128; mov.b32 %r4, 0;\n" FIELD(
+        "global_address.shared::cta.b1024.b64 ", "%d2") WORD("rank", "1") WORD("box_dim", "0, 128")
+        WORD("box_dim", "1, 1") WORD("global_dim", "0, 128") WORD("global_dim", "1, 1") FIELD(
+            "global_stride.shared::cta.b1024.b64 ",
+            "0, %d5") WORD("element_stride", "0, 1") WORD("element_stride", "1, 1")
+            WORD("elemtype", "0") WORD("interleave_layout", "0") WORD("swizzle_mode", "0") WORD(
+                "fill_mode",
+                "0") "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu."
+                     "sync.aligned"
+                     " [%d3], [%d4], 128;\nfence.proxy.tensormap::generic.acquire.gpu [%d3], 128;\n"
+                     "cvt.rn.f32.u32 %f1, %r1; mul.rn.f32 %f1, %f1, 0f3DCCCCCD;\n"
+                     "shl.b32 %r5, %r1, 2; add.s32 %r5, %r5, %r2; st.shared.f32 [%r5], %f1; "
+                     "bar.sync 0;\n"
+                     "setp.eq.u32 %p1, %r1, 0;\n"
+                     "@%p1 cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%d3, {%r4, "
+                     "%r4}], [%r2];\n"
+                     "cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0;\nret;\n}\n";
+
+static void of_numbers_no_bytes_are_compared(void **state)
+{
+    const struct bench_launch launch = {.kernel = "k", .grid = 1, .block = 32};
+    struct bench_params params = {0};
+    struct bench_result r = {0};
+    uint64_t before[PARAMS] = {0};
+    struct lift *lift = lift_file(&launch, bytewise, sizeof bytewise - 1, &r);
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        params.array[i] = new_area(128);
+        before[i] = copy_area(params.array[i]);
+        add_param(&params, params.array[i], 8);
+    }
+    run_ptx(bytewise, sizeof bytewise - 1, "k", &launch, 0, params.bytes);
+    run_lifted(lift, &launch, &params, before, &r);
+    assert_int_equal(r.verdict.refused, 0);
+    assert_int_equal(r.verdict.checked, 0);
+    assert_int_equal(r.verdict.violations, 0);
+    lift_free(lift);
+    free_areas();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +380,7 @@ int main(void)
         cmocka_unit_test(maps_that_the_kernel_makes_are_followed),
         cmocka_unit_test(boxes_have_three_dims),
         cmocka_unit_test(boxes_take_the_place_of_numbers),
+        cmocka_unit_test(of_numbers_no_bytes_are_compared),
         cmocka_unit_test(sums_in_bf16_are_found),
         cmocka_unit_test(a_wrong_element_is_found),
         cmocka_unit_test(a_box_outside_of_the_snapshot_is_refused),

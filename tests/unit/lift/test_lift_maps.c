@@ -32,7 +32,7 @@
 
 /* A map in shared memory, copied to the launch's: f16, in rows of 64. */
 #define FIELD(name, value) "tensormap.replace.tile." name "[%d5], " value ";\n"
-#define MADE_BY(size, modes)                                                                       \
+#define MADE_OF(type, size, modes)                                                                 \
     FIELD("global_address.shared::cta.b1024.b64 ", "%d3")                                          \
     FIELD("rank.shared::cta.b1024.b32 ", "1")                                                      \
     "mov.b32 %r7, 64; mov.b32 %r8, 1; mov.b64 %d8, 128;\n" FIELD("box_dim.shared::cta.b1024.b32 ", \
@@ -42,16 +42,17 @@
                 FIELD("global_dim.shared::cta.b1024.b32 ", "1, " size)                             \
                     FIELD("global_stride.shared::cta.b1024.b64 ", "0, %d8")                        \
                         FIELD("element_stride.shared::cta.b1024.b32 ", "0, %r8")                   \
-                            FIELD("elemtype.shared::cta.b1024.b32 ", "6") modes FIELD(             \
+                            FIELD("elemtype.shared::cta.b1024.b32 ", type) modes FIELD(            \
                                 "fill_mode.shared::cta.b1024.b32 ",                                \
                                 "0") "tensormap.cp_fenceproxy.global.shared::cta.tensormap::"      \
                                      "generic.release.gpu.sync.aligned"                            \
                                      " [%d4], [%d5], 128;\n"                                       \
                                      "fence.proxy.tensormap::generic.acquire.gpu [%d4], 128;\n"
-#define SWIZZLE(value)      FIELD("swizzle_mode.shared::cta.b1024.b32 ", value)
-#define INTERLEAVE          FIELD("interleave_layout.shared::cta.b1024.b32 ", "0")
-#define STEP                FIELD("element_stride.shared::cta.b1024.b32 ", "1, %r8")
-#define MADE(size, swizzle) MADE_BY(size, STEP INTERLEAVE SWIZZLE(swizzle))
+#define MADE_BY(size, modes) MADE_OF("6", size, modes)
+#define SWIZZLE(value)       FIELD("swizzle_mode.shared::cta.b1024.b32 ", value)
+#define INTERLEAVE           FIELD("interleave_layout.shared::cta.b1024.b32 ", "0")
+#define STEP                 FIELD("element_stride.shared::cta.b1024.b32 ", "1, %r8")
+#define MADE(size, swizzle)  MADE_BY(size, STEP INTERLEAVE SWIZZLE(swizzle))
 
 static const struct {
     const char *text;
@@ -88,6 +89,11 @@ static const struct {
     {HEAD "setp.eq.u32 %p1, %r2, 0; @%p1 bra OVER;\n" MADE("%r1", "3") "OVER:" BITS STORE("%d4")
          TAIL,
      LIFT_MAP},
+    /* Numbers of another size are copied as bytes. */
+    {HEAD "ld.param.u64 %d6, [b]; ld.global.f32 %f1, [%d6];\n"
+          "add.f32 %f1, %f1, %f1; st.shared.f32 [%r3], %f1;\n" MADE_OF(
+              "0", "%r1", STEP INTERLEAVE SWIZZLE("2")) STORE("%d4") TAIL,
+     LIFT_OK},
     /* A thread that ends is missing where others wait: memory decides about the loop, or not. */
     {HEAD "AGAIN: ld.global.u32 %r7, [%d7]; setp.eq.u32 %p1, %r7, 0; @%p1 bra OUT; bra AGAIN;\n"
           "OUT:" LOAD("%d2", "") ";\n" WAIT BITS STORE("%d2") TAIL,
