@@ -71,6 +71,7 @@ struct lift_made {
     unsigned box[LIFT_MADE_DIMS];
     unsigned rank, element, swizzle;
     unsigned seen; /* MADE_... of the fields that must have one value, and are written */
+    bool *unmade;  /* a flag for each instruction: a thread may come there without the map */
 };
 enum { MADE_SWIZZLE = 1, MADE_INTERLEAVE = 2, MADE_FILL = 4, MADE_STEP = 8 /* << dim */ };
 

@@ -3,9 +3,9 @@
  * that are made on the device: in shared memory, field by field, then copied to memory of the
  * launch's.
  *
- * Only maps that are made at the kernel's start, before it branches, of values that all threads of
- * a block have alike. So each thread of the lifted kernel keeps what they describe itself, in local
- * memory, where the kernel copies the map.
+ * Only maps of values that all threads of a block have alike, each written in one go. Each thread
+ * of the lifted kernel keeps what they describe itself, in local memory, where the kernel copies
+ * the map. So the threads that use a map must all have come by there.
  */
 #include <stddef.h>
 #include <string.h>
@@ -27,17 +27,26 @@ enum lift_refusal lift_classify_map(const struct ptx_instruction *ins, uint8_t *
 
 /* ---- values ---- */
 
-/* The last instruction before another that writes a register; NULL: none does always. What is in
- * between runs one after the other. */
+/* Whether an instruction is reached from the one before it alone. */
+static bool follows(const struct lift *lift, unsigned at)
+{
+    const enum lift_class before = at ? lift->step[at - 1].class_ : CLASS_END;
+    return !lift->step[at].target && before != CLASS_END && before != CLASS_FAIL &&
+           (before != CLASS_BRANCH || lift->kernel->instructions[at - 1].guarded);
+}
+
+/* The instruction that a register's value at another comes from: the only one that writes it, or
+ * the last one before, where all in between runs one after the other. NULL: it is not known. */
 static const struct ptx_instruction *writer_before(const struct lift *lift, unsigned reg,
                                                    const struct ptx_instruction *end)
 {
-    const struct ptx_instruction *first = lift->kernel->instructions;
-    for (const struct ptx_instruction *ins = end; ins-- > first;) {
-        if (lift_writes(ins, reg))
-            return ins->guarded ? NULL : ins;
+    const struct ptx_instruction *all = lift->kernel->instructions;
+    int def = lift->reg[reg].def;
+    for (unsigned i = (unsigned)(end - all); def < 0 && follows(lift, i); i--) {
+        if (lift_writes(&all[i - 1], reg))
+            def = (int)i - 1;
     }
-    return NULL;
+    return def < 0 || all[def].guarded ? NULL : &all[def];
 }
 
 /* Whether an operand is a constant there, through copies. */
@@ -204,7 +213,7 @@ static bool read_made(const struct lift *lift, unsigned at, struct lift_made *ma
 {
     const struct ptx_instruction *all = lift->kernel->instructions, *ins = &all[at];
     unsigned first = at;
-    while (first > 0 && lift->step[first - 1].class_ != CLASS_MAP)
+    while (follows(lift, first) && lift->step[first - 1].class_ != CLASS_MAP)
         first--;
     *made = (struct lift_made){.at = at};
     for (unsigned i = first; i < at; i++) {
@@ -216,15 +225,14 @@ static bool read_made(const struct lift *lift, unsigned at, struct lift_made *ma
            to->items[0].kind == PTX_REGISTER && is_whole(made);
 }
 
-/* Whether all threads come there, once. */
-static bool is_at_start(const struct lift *lift, unsigned at)
+/* Marks what a thread may come to without having made the map. */
+static bool find_unmade(struct lift *lift, struct lift_made *made)
 {
-    for (unsigned i = 0; i <= at; i++) {
-        enum lift_class class_ = lift->step[i].class_;
-        if (lift->step[i].target || class_ == CLASS_BRANCH || class_ == CLASS_END ||
-            class_ == CLASS_FAIL)
-            return false;
-    }
+    made->unmade = arena_alloc(&lift->arena, lift->kernel->instruction_count * sizeof(bool));
+    if (!made->unmade)
+        return false;
+    made->unmade[0] = true;
+    lift_reach_before(lift, made->unmade, made->at);
     return true;
 }
 
@@ -233,24 +241,35 @@ enum lift_refusal lift_find_made(struct lift *lift, struct error *err)
     for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
         if (lift->step[i].class_ != CLASS_MAP)
             continue;
-        if (lift->mades == LIFT_MADE || !is_at_start(lift, i) ||
-            !read_made(lift, i, &lift->made[lift->mades]))
+        if (lift->mades == LIFT_MADE || !read_made(lift, i, &lift->made[lift->mades]) ||
+            !find_unmade(lift, &lift->made[lift->mades]))
             return lift_refuse(lift, &lift->kernel->instructions[i], LIFT_MAP, err);
         lift->mades++;
     }
     return LIFT_OK;
 }
 
+/* The only map that is copied to the register's address, where the bulk copy cannot come without
+ * it; -1: there is none, or there are several. */
+static int made_at(const struct lift *lift, unsigned reg, unsigned user)
+{
+    int found = -1;
+    for (unsigned i = 0; i < lift->mades; i++) {
+        if (lift->kernel->instructions[lift->made[i].at].operands[0].items[0].reg == reg)
+            found = found == -1 && !lift->made[i].unmade[user] ? (int)i : -2;
+    }
+    return found < 0 ? -1 : found;
+}
+
 int lift_made_of(const struct lift *lift, const struct ptx_instruction *ins)
 {
+    const unsigned user = (unsigned)(ins - lift->kernel->instructions);
     const struct ptx_operand *o = &lift_bulk_box(ins)->items[0];
     for (unsigned deep = 0; o->kind == PTX_REGISTER && deep < 8; deep++) {
         /* Of a register that is written several times its value here is not known. */
-        for (unsigned i = 0; lift->reg[o->reg].def >= 0 && i < lift->mades; i++) {
-            if (lift->kernel->instructions[lift->made[i].at].operands[0].items[0].reg == o->reg)
-                return (int)i;
-        }
-        int def = lift->reg[o->reg].def;
+        int def = lift->reg[o->reg].def, made = def < 0 ? -1 : made_at(lift, o->reg, user);
+        if (made >= 0)
+            return made;
         const struct ptx_instruction *from = def < 0 ? NULL : &lift->kernel->instructions[def];
         if (!from || from->guarded ||
             (strcmp(from->opcode, "mov") != 0 && strcmp(from->opcode, "cvta") != 0))

@@ -15,8 +15,9 @@
     "mov.b64 %d1, m; cvta.param.u64 %d2, %d1; ld.param.u64 %d3, [a]; ld.param.u32 %r1, [n];\n"     \
     "ld.param.u64 %d4, [t]; mov.u32 %r2, %tid.x; mov.b32 %r3, s; mov.b32 %r5, w;\n"                \
     "mov.b32 %r6, 0; cvt.u64.u32 %d5, %r3; mul.wide.u32 %d6, %r2, 4; add.s64 %d7, %d3, %d6;\n"
-#define TAIL "ret;\n}\n"
-#define BITS "st.shared.u32 [%r3], %r2;\n"
+#define TAIL_AT(label) "ret;\n" label "ret;\n}\n"
+#define TAIL           TAIL_AT("")
+#define BITS           "st.shared.u32 [%r3], %r2;\n"
 #define STORE(map)                                                                                 \
     "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [" map ", {%r6, %r1}], [%r3];\n"
 #define LOAD(map, words)                                                                           \
@@ -88,6 +89,18 @@ static const struct {
     {HEAD MADE("%r1", "3") "add.s64 %d4, %d4, 128;\n" BITS STORE("%d4") TAIL, LIFT_MAP},
     {HEAD "setp.eq.u32 %p1, %r2, 0; @%p1 bra OVER;\n" MADE("%r1", "3") "OVER:" BITS STORE("%d4")
          TAIL,
+     LIFT_MAP},
+    /* Some threads make a map, and use it; or a number that it has, or its place, may be another.
+     */
+    {HEAD "setp.eq.u32 %p1, %r2, 0; @%p1 bra OVER;\n" MADE("%r1", "3") BITS STORE("%d4")
+         TAIL_AT("OVER:"),
+     LIFT_OK},
+    {HEAD "setp.eq.u32 %p1, %r1, 0; @%p1 bra OVER; add.u32 %r1, %r1, 1;\nOVER:" MADE("%r1", "3")
+         BITS STORE("%d4") TAIL,
+     LIFT_MAP},
+    {HEAD "add.u32 %r1, %r1, 1;\n" MADE("%r1", "3") BITS STORE("%d4") TAIL, LIFT_OK},
+    {HEAD MADE("%r1", "3") "setp.eq.u32 %p1, %r1, 0; @%p1 bra OVER;\n" MADE(
+         "%r1", "2") "OVER:" BITS STORE("%d4") TAIL,
      LIFT_MAP},
     /* Numbers of another size are copied as bytes. */
     {HEAD "ld.param.u64 %d6, [b]; ld.global.f32 %f1, [%d6];\n"
