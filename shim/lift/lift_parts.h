@@ -186,8 +186,18 @@ void lift_find_chains(struct lift *lift);
 /* The arrays: which parameters are read and written, where. */
 enum lift_refusal lift_find_arrays(struct lift *lift, struct error *err);
 
-/* Places and loops that depend on what was in memory. */
+/* Whether an instruction stores to global memory, where it has an array. */
+bool lift_stores(const struct lift *lift, unsigned at);
+
+/* Places and loops that depend on what was in memory, see loaded/. */
 enum lift_refusal lift_find_loaded(struct lift *lift, struct error *err);
+/* Bytes of an array in shared memory that an access may reach, of `end` the first it does not. */
+struct lift_span {
+    const struct ptx_variable *variable; /* NULL: it may reach all of shared memory */
+    int64_t first, end;
+    bool fixed; /* it reaches all of them */
+};
+struct lift_span lift_span_of(const struct lift *lift, unsigned at);
 
 /* A sum of products of names, see lift_sum.c. Immutable; NULL, as an argument or a result, is one
  * that is unknown. */

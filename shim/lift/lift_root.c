@@ -1,8 +1,6 @@
 /*
  * lift_root.c - which parameter an address comes from, and what the kernel does with the array
- * behind it. And what depends on memory: a store whose place does may be one of several to that
- * place, of which the snapshot has the last: such kernels are refused. A loop that memory ends
- * might have no end where an access is refused and gives 0: it is left then.
+ * behind it.
  */
 #include <string.h>
 #include "lift/lift_parts.h"
@@ -299,8 +297,7 @@ void lift_reach(const struct lift *lift, bool *seen)
     lift_reach_before(lift, seen, lift->kernel->instruction_count);
 }
 
-/* To global memory, where it has an array. */
-static bool stores(const struct lift *lift, unsigned at)
+bool lift_stores(const struct lift *lift, unsigned at)
 {
     return lift->step[at].class_ == CLASS_STORE || lift->step[at].class_ == CLASS_BULK_STORE;
 }
@@ -315,14 +312,14 @@ static enum lift_refusal refuse_reading_back(struct lift *lift, struct error *er
         return LIFT_OTHER;
     for (unsigned i = 0; i < count; i++) {
         int array = lift->step[i].array;
-        if (array < 0 || !stores(lift, i) || !(lift->read >> array & 1))
+        if (array < 0 || !lift_stores(lift, i) || !(lift->read >> array & 1))
             continue;
         memset(seen, 0, count);
         if (i + 1 < count)
             seen[i + 1] = true;
         lift_reach(lift, seen);
         for (unsigned k = 0; k < count; k++) {
-            if (seen[k] && lift->step[k].array == array && !stores(lift, k) &&
+            if (seen[k] && lift->step[k].array == array && !lift_stores(lift, k) &&
                 (lift_is_bulk(lift->step[i].class_) || lift_is_bulk(lift->step[k].class_) ||
                  !lift_moves_on(lift, i, k)))
                 return lift_refuse(lift, &lift->kernel->instructions[k], LIFT_READS_BACK, err);
@@ -389,175 +386,4 @@ enum lift_refusal lift_find_arrays(struct lift *lift, struct error *err)
     if (!refusal && !has_output(lift))
         refusal = lift_refuse(lift, NULL, LIFT_NO_OUTPUT, err);
     return refusal ? refusal : refuse_reading_back(lift, err);
-}
-
-/* ---- what depends on memory ---- */
-
-struct loaded {
-    struct lift *lift;
-    bool any, changed;
-    bool local; /* local memory has what depends on memory */
-};
-
-static void gather_loaded(void *user, unsigned reg)
-{
-    struct loaded *l = user;
-    l->any |= l->lift->reg[reg].loaded;
-}
-
-static void give_loaded(void *user, unsigned reg)
-{
-    struct loaded *l = user;
-    l->changed |= l->any && !l->lift->reg[reg].loaded;
-    l->lift->reg[reg].loaded |= l->any;
-}
-
-/* Whether an instruction counts at a barrier, or waits there or for other threads of the warp. */
-static bool concerns_others(const struct ptx_instruction *ins)
-{
-    return strstr(ins->opcode, "bar") || ptx_has_modifier(ins, "mbarrier") ||
-           ptx_has_modifier(ins, "sync") || ins->opcode[0] == 'w'; /* wgmma.wait_group */
-}
-
-/* Whether a branch passes over some instructions that concern its own thread alone. */
-static bool passes_over(const struct lift *lift, unsigned at)
-{
-    static const char own[] = {CLASS_OTHER, CLASS_FLOAT, CLASS_MOVE, CLASS_LOAD, CLASS_STORE};
-    const struct ptx_instruction *all = lift->kernel->instructions;
-    if (lift->step[at].class_ != CLASS_BRANCH || all[at].operands[0].target <= at)
-        return false;
-    for (unsigned i = at + 1; i < all[at].operands[0].target; i++) {
-        if (!memchr(own, lift->step[i].class_, sizeof own) || lift->step[i].target ||
-            concerns_others(&all[i]))
-            return false;
-    }
-    return true;
-}
-
-/* `any` is that of what an instruction writes, to registers or to local memory. */
-static void give_loaded_results(struct loaded *l, const struct ptx_instruction *ins)
-{
-    if (ins->space == PTX_LOCAL && strcmp(ins->opcode, "st") == 0) {
-        l->changed |= l->any && !l->local;
-        l->local |= l->any;
-    }
-    lift_each_result(ins, give_loaded, l);
-}
-
-/* Marks what a branch may skip as dependent on memory, where the branch's condition is. */
-static void spread_passed(struct loaded *l, unsigned at)
-{
-    const struct ptx_instruction *ins = &l->lift->kernel->instructions[at];
-    l->any = ins->guarded && l->lift->reg[ins->guard].loaded && passes_over(l->lift, at);
-    for (unsigned i = at + 1; l->any && i < ins->operands[0].target; i++)
-        give_loaded_results(l, &l->lift->kernel->instructions[i]);
-}
-
-static void spread_loaded(struct lift *lift)
-{
-    struct loaded l = {.lift = lift};
-    do {
-        l.changed = false;
-        for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
-            const struct ptx_instruction *ins = &lift->kernel->instructions[i];
-            enum lift_class class_ = lift->step[i].class_;
-            l.any = class_ == CLASS_LOAD || class_ == CLASS_PRODUCT ||
-                    (l.local && ins->space == PTX_LOCAL && strcmp(ins->opcode, "ld") == 0);
-            lift_each_source(ins, gather_loaded, &l);
-            if (ins->guarded)
-                l.any |= lift->reg[ins->guard].loaded;
-            give_loaded_results(&l, ins);
-            if (class_ == CLASS_BRANCH)
-                spread_passed(&l, i);
-        }
-    } while (l.changed);
-}
-
-/* Whether a barrier counts threads: those that have ended are missing from it. */
-static bool counts_threads(const struct ptx_instruction *ins)
-{
-    bool barrier = strcmp(ins->opcode, "bar") == 0 || strcmp(ins->opcode, "barrier") == 0;
-    return barrier && !ptx_has_modifier(ins, "warp") && !ptx_has_modifier(ins, "red") &&
-           ins->operand_count > 1;
-}
-
-/* It waits for copies, or for other threads to arrive. */
-static bool waits_at_mbarrier(const struct ptx_instruction *ins)
-{
-    return strcmp(ins->opcode, "mbarrier") == 0 &&
-           (ptx_has_modifier(ins, "try_wait") || ptx_has_modifier(ins, "test_wait"));
-}
-
-static const struct ptx_instruction *
-find_instruction(const struct lift *lift, bool (*fits)(const struct ptx_instruction *ins))
-{
-    for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
-        if (fits(&lift->kernel->instructions[i]))
-            return &lift->kernel->instructions[i];
-    }
-    return NULL;
-}
-
-/* Whether a value from memory is the condition of a branch that does more than skip a few
- * instructions of its own thread. */
-static bool branches_loaded(const struct lift *lift)
-{
-    for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
-        const struct ptx_instruction *ins = &lift->kernel->instructions[i];
-        enum lift_class class_ = lift->step[i].class_;
-        if ((class_ == CLASS_BRANCH || class_ == CLASS_END || class_ == CLASS_FAIL) &&
-            ins->guarded && lift->reg[ins->guard].loaded && !passes_over(lift, i))
-            return true;
-    }
-    return false;
-}
-
-/* Whether what an instruction counts at an mbarrier, or which threads run it, comes from memory. A
- * box's corner may: the box's bytes are counted wherever it lies. */
-static bool counts_loaded(struct lift *lift, unsigned at)
-{
-    const struct ptx_instruction *ins = &lift->kernel->instructions[at];
-    const bool bulk = lift_is_bulk(lift->step[at].class_);
-    struct loaded l = {.lift = lift, .any = ins->guarded && lift->reg[ins->guard].loaded};
-    if (bulk || strcmp(ins->opcode, "mbarrier") == 0) {
-        for (unsigned i = 0; i < ins->operand_count; i++) {
-            if (!bulk || &ins->operands[i] != lift_bulk_box(ins))
-                lift_each_register(&ins->operands[i], gather_loaded, &l);
-        }
-    }
-    return l.any && (bulk || concerns_others(ins));
-}
-
-static bool any_counts_loaded(struct lift *lift)
-{
-    for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
-        if (counts_loaded(lift, i))
-            return true;
-    }
-    return false;
-}
-
-enum lift_refusal lift_find_loaded(struct lift *lift, struct error *err)
-{
-    const struct ptx_instruction *counting = find_instruction(lift, counts_threads);
-    const struct ptx_instruction *waiting = find_instruction(lift, waits_at_mbarrier);
-    spread_loaded(lift);
-    const bool any = branches_loaded(lift);
-    /* Where accesses are refused, threads may go other ways than the kernel's. */
-    if (waiting && (any || any_counts_loaded(lift)))
-        return lift_refuse(lift, waiting, LIFT_WAITS, err);
-    for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
-        const struct ptx_instruction *ins = &lift->kernel->instructions[i];
-        struct loaded l = {.lift = lift};
-        if (stores(lift, i) && lift->step[i].array >= 0)
-            lift_each_register(&ins->operands[0], gather_loaded, &l);
-        if (l.any)
-            return lift_refuse(lift, ins, LIFT_SCATTER, err);
-        bool back = lift->step[i].class_ == CLASS_BRANCH && ins->operands[0].target <= i;
-        /* Without a guard the loop is left from its middle: any branch may decide that. */
-        lift->step[i].leaves = back && (ins->guarded ? lift->reg[ins->guard].loaded : any);
-        if (lift->step[i].leaves && counting)
-            return lift_refuse(lift, counting, LIFT_WAITS, err);
-    }
-    return LIFT_OK;
 }

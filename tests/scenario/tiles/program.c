@@ -1,8 +1,9 @@
 /*
  * program.c - runs a product of matrices that Triton made, which copies tiles by tensor maps, and
- * that no entry names: `program FATBIN PTX KERNEL [graph | moved | on | made]`, as the node of a
- * CUDA graph, with maps whose address was replaced, where each block has several tiles, or makes
- * the maps. It is launched many times, since its own PTX takes a while to become its reference.
+ * that no entry names: `program FATBIN PTX KERNEL [graph | moved | on | made | roles]`, as the node
+ * of a CUDA graph, with maps whose address was replaced, where each block has several tiles, or
+ * makes the maps, also in warps with roles. It is launched many times, since its own PTX takes a
+ * while to become its reference.
  */
 #include "common/program.h"
 
@@ -11,14 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LAUNCHES = 24, PAUSE_MS = 30, MOST = 24, SHARED = 24 << 10, BLOCKS = 5, THREADS = 128 };
+enum { LAUNCHES = 24, PAUSE_MS = 30, MOST = 24, SHARED = 32 << 10, BLOCKS = 5, THREADS = 128 };
 enum { M = 300, N = 24, K = 264, TILE_M = 64, TILE_N = 32, TILE_K = 32 };
 
 static void *params[MOST];
 static unsigned count;
 static CUdeviceptr matrix[3], scratch;
 static CUtensorMap map[3];
-static bool made;
+static bool made, roles;
 static unsigned width;
 
 static void add(const void *value, size_t bytes)
@@ -79,7 +80,8 @@ static void add_matrix(unsigned i, unsigned rows, unsigned columns, unsigned til
 
 static void make_params(void)
 {
-    made = !strcmp(word(2), "made");
+    roles = !strcmp(word(2), "roles");
+    made = roles || !strcmp(word(2), "made");
     width = made ? TILE_N : N;
     add_matrix(0, M, K, TILE_M);
     add_matrix(1, width, K, TILE_N);
@@ -89,15 +91,16 @@ static void make_params(void)
     if (made || !strcmp(word(2), "on"))
         add_word(M);
     add_word(K);
-    CHECK(cuMemAlloc(&scratch, (size_t)BLOCKS * 3 * sizeof(CUtensorMap)));
+    CHECK(cuMemAlloc(&scratch, (size_t)BLOCKS * 4 * sizeof(CUtensorMap)));
     params[count++] = &scratch;
     params[count++] = &scratch;
 }
 
 static void start_kernel(CUfunction function, CUstream stream)
 {
-    const unsigned grid = strcmp(word(2), "on") ? BLOCKS : BLOCKS / 2;
-    CHECK(cuLaunchKernel(function, grid, 1, 1, THREADS, 1, 1, SHARED, stream, params, NULL));
+    const unsigned grid = roles || !strcmp(word(2), "on") ? BLOCKS / 2 : BLOCKS;
+    const unsigned threads = roles ? 3 * THREADS : THREADS;
+    CHECK(cuLaunchKernel(function, grid, 1, 1, threads, 1, 1, SHARED, stream, params, NULL));
 }
 
 static CUgraphExec capture(CUfunction function)

@@ -157,6 +157,20 @@ def boxes_made(a, b, c, m_size, k_size, M: tl.constexpr, N: tl.constexpr, K: tl.
     to.store([row, 0], total.to(c.dtype.element_ty))
 
 
+@triton.jit
+def boxes_roles(a, b, c, m_size, k_size, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, NARROW: tl.constexpr):
+    left = tl.make_tensor_descriptor(a, [m_size, k_size], [k_size, 1], [M, K])
+    right = tl.make_tensor_descriptor(b, [N, k_size], [k_size, 1], [N, K])
+    to = tl.make_tensor_descriptor(c, [m_size, N], [N, 1], [M, N])
+    row = tl.program_id(0) * M
+    total = tl.zeros((M, N), dtype=tl.float32)
+    for k in tl.range(0, k_size, K, warp_specialize=True):
+        total = tl.dot(left.load([row, k]), right.load([0, k]).T, total)
+        if NARROW:
+            total = total.to(tl.bfloat16).to(tl.float32)
+    to.store([row, 0], total.to(c.dtype.element_ty))
+
+
 def write(path, function, types, constants, warps=4, capability=90):
     kinds = dict(types, **{name: "constexpr" for name in constants})
     aligned = {(i,): [["tt.divisibility", 16]] for i, kind in enumerate(types.values()) if "desc" not in kind}
@@ -204,6 +218,7 @@ def main(folder):
         write(f"{folder}/boxes{name}.ptx", boxes, dict(maps, k_size="i32"), dict(sizes, NARROW=narrow))
         arrays = {"a": "*fp16", "b": "*fp16", "c": "*fp16", "m_size": "i32", "k_size": "i32"}
         write(f"{folder}/boxes_made{name}.ptx", boxes_made, arrays, dict(sizes, NARROW=narrow))
+        write(f"{folder}/boxes_roles{name}.ptx", boxes_roles, arrays, dict(sizes, M=64 if narrow else 128, NARROW=narrow))
     write(f"{folder}/boxes_on.ptx", boxes_on, dict(maps, m_size="i32", k_size="i32"), sizes)
 
 

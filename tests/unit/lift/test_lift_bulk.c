@@ -3,13 +3,14 @@
 #include "lift_bench.h"
 #define PTX(name) "tests/unit/lift/ptx/" name ".ptx"
 
-enum { SHARED = 24 << 10, TILE_M = 64, TILE_N = 32, TILE_K = 32 };
+enum { SHARED = 32 << 10, TILE_M = 64, TILE_N = 32, TILE_K = 32 };
 
 /* A product of matrices: c (m x n) of a (m x k) and b (n x k), f16. */
 struct shape {
     unsigned grid, m, n, k;
     bool takes_m; /* the kernel does */
     bool made;    /* and makes the maps itself */
+    bool roles;   /* and has warps that copy, beside those that multiply */
 };
 
 /* A matrix, its map in the kernel's parameters and where they have it. */
@@ -88,7 +89,7 @@ static void add_matrices(struct bench_params *p, const struct shape *shape, stru
     if (shape->takes_m)
         add_param(p, shape->m, 4);
     add_param(p, shape->k, 4);
-    add_param(p, shape->made ? new_area(shape->grid * 3 * sizeof(struct lift_map)) : 0, 8);
+    add_param(p, shape->made ? new_area(shape->grid * 4 * sizeof(struct lift_map)) : 0, 8);
     add_param(p, 0, 8);
 }
 
@@ -101,8 +102,10 @@ struct bulk_case {
 /* The launch, `damage` done to what it wrote, and its check. */
 static struct bench_result check_bulk(const struct bulk_case *c)
 {
-    const struct bench_launch launch = {
-        .kernel = c->kernel, .grid = c->shape.grid, .block = 128, .shared = SHARED};
+    const struct bench_launch launch = {.kernel = c->kernel,
+                                        .grid = c->shape.grid,
+                                        .block = c->shape.roles ? 384 : 128,
+                                        .shared = SHARED};
     struct bench_result out = {0};
     struct bench_params params = {0};
     struct matrix matrix[3];
@@ -140,7 +143,7 @@ static void lose(unsigned param, void *array, uint64_t bytes)
 }
 
 static const struct bulk_case right = {
-    PTX("boxes"), "boxes", {3, 192, 32, 128, false, false}, NULL};
+    PTX("boxes"), "boxes", {3, 192, 32, 128, false, false, false}, NULL};
 
 static void a_right_product_is_quiet(void **state)
 {
@@ -155,7 +158,7 @@ static void a_right_product_is_quiet(void **state)
 static void what_lies_outside_of_the_tensors_is_zero(void **state)
 {
     (void)state;
-    const struct bulk_case c = {PTX("boxes"), "boxes", {3, 150, 24, 72, false, false}, NULL};
+    const struct bulk_case c = {PTX("boxes"), "boxes", {3, 150, 24, 72, false, false, false}, NULL};
     const struct bench_result r = check_bulk(&c);
     assert_int_equal(r.verdict.refused, 0);
     assert_int_equal(r.verdict.checked, 150 * 24);
@@ -165,7 +168,8 @@ static void what_lies_outside_of_the_tensors_is_zero(void **state)
 static void a_kernel_that_goes_on_is_quiet(void **state)
 {
     (void)state;
-    const struct bulk_case c = {PTX("boxes_on"), "boxes_on", {2, 300, 32, 96, true, false}, NULL};
+    const struct bulk_case c = {
+        PTX("boxes_on"), "boxes_on", {2, 300, 32, 96, true, false, false}, NULL};
     bench_apart = true;
     const struct bench_result r = check_bulk(&c);
     bench_apart = false;
@@ -177,7 +181,8 @@ static void a_kernel_that_goes_on_is_quiet(void **state)
 static void maps_that_the_kernel_makes_are_followed(void **state)
 {
     (void)state;
-    struct bulk_case c = {PTX("boxes_made"), "boxes_made", {3, 150, 32, 72, true, true}, NULL};
+    struct bulk_case c = {
+        PTX("boxes_made"), "boxes_made", {3, 150, 32, 72, true, true, false}, NULL};
     struct bench_result r = check_bulk(&c);
     assert_int_equal(r.verdict.refused, 0);
     assert_int_equal(r.verdict.checked, 150 * 32);
@@ -189,10 +194,31 @@ static void maps_that_the_kernel_makes_are_followed(void **state)
     assert_true(r.verdict.violations > 0);
 }
 
+static void warps_have_roles(void **state)
+{
+    (void)state;
+    struct bulk_case c = {
+        PTX("boxes_roles"), "boxes_roles", {2, 150, 32, 168, true, true, true}, NULL};
+    struct bench_result r = check_bulk(&c);
+    assert_int_equal(r.verdict.refused, 0);
+    assert_int_equal(r.verdict.checked, 150 * 32);
+    assert_int_equal(r.verdict.violations, 0);
+    bench_apart = true;
+    r = check_bulk(&c);
+    assert_int_equal(r.verdict.violations, 0);
+    c.path = PTX("boxes_roles_narrow");
+    c.shape.k = 512;
+    r = check_bulk(&c);
+    bench_apart = false;
+    assert_int_equal(r.verdict.refused, 0);
+    assert_true(r.verdict.violations > 0);
+}
+
 static void sums_in_bf16_are_found(void **state)
 {
     (void)state;
-    const struct bulk_case c = {PTX("boxes_narrow"), "boxes", {1, 64, 32, 512, false, false}, NULL};
+    const struct bulk_case c = {
+        PTX("boxes_narrow"), "boxes", {1, 64, 32, 512, false, false, false}, NULL};
     const struct bench_result r = check_bulk(&c);
     assert_int_equal(r.verdict.refused, 0);
     assert_true(r.verdict.violations > 0);
@@ -378,6 +404,7 @@ int main(void)
         cmocka_unit_test(what_lies_outside_of_the_tensors_is_zero),
         cmocka_unit_test(a_kernel_that_goes_on_is_quiet),
         cmocka_unit_test(maps_that_the_kernel_makes_are_followed),
+        cmocka_unit_test(warps_have_roles),
         cmocka_unit_test(boxes_have_three_dims),
         cmocka_unit_test(boxes_take_the_place_of_numbers),
         cmocka_unit_test(of_numbers_no_bytes_are_compared),
