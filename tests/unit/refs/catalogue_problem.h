@@ -113,22 +113,55 @@ static const char *setting(const struct problem *p, const char *name)
     return NULL;
 }
 
+/* What a name stands for in a problem with this reference and these sizes. */
+struct named {
+    const char *name;
+    const struct ref_builtin *reference;
+    const char *sizes;
+    const struct formal *formal;
+    const char *setting;
+    int64_t size;
+};
+
+/* The kernels find an element's array by its name, so what was found is kept, by the name's
+ * address. */
+static const struct named *look_up(const struct problem *p, const char *name)
+{
+    enum { KEPT_BITS = 7 };
+    static struct named kept[1 << KEPT_BITS];
+    struct named *n = &kept[(uint64_t)(uintptr_t)name * 0x9e3779b97f4a7c15u >> (64 - KEPT_BITS)];
+    if (n->name == name && n->reference == p->reference && n->sizes == p->sizes)
+        return n;
+    *n = (struct named){.name = name, .reference = p->reference, .sizes = p->sizes};
+    n->formal = formals_find(&p->formals, name);
+    n->setting = setting(p, name);
+    if (n->setting)
+        n->size = atoll(n->setting);
+    else if (n->formal && n->formal->kind == FORMAL_INT)
+        n->size = (int64_t)n->formal->fallback;
+    return n;
+}
+
 /* A dim, or an int formal, which has a default. */
 static int64_t size_named(const struct problem *p, const char *name)
 {
-    const char *text = setting(p, name);
-    const struct formal *formal = formals_find(&p->formals, name);
-    if (!text && (!formal || formal->kind != FORMAL_INT))
+    const struct named *n = look_up(p, name);
+    if (!n->setting && (!n->formal || n->formal->kind != FORMAL_INT))
         fail_msg("%s: no size '%s' in '%s'", p->reference->name, name, p->sizes);
-    return text ? atoll(text) : (int64_t)formal->fallback;
+    return n->size;
+}
+
+static const struct formal *formal_named(const struct problem *p, const char *name)
+{
+    const struct formal *formal = look_up(p, name)->formal;
+    if (!formal)
+        fail_msg("%s has no '%s'", p->reference->name, name);
+    return formal;
 }
 
 static struct array *array_named(struct problem *p, const char *name)
 {
-    const struct formal *formal = formals_find(&p->formals, name);
-    if (!formal)
-        fail_msg("%s has no '%s'", p->reference->name, name);
-    return &p->array[formal->slot];
+    return &p->array[formal_named(p, name)->slot];
 }
 
 static bool is_input(const struct formal *formal)
@@ -139,8 +172,9 @@ static bool is_input(const struct formal *formal)
 /* An input, or an output as far as it is written. */
 static double element(struct problem *p, const char *name, int64_t i)
 {
-    const struct array *a = array_named(p, name);
-    return is_input(formals_find(&p->formals, name)) ? a->before[i] : a->after[i];
+    const struct formal *formal = formal_named(p, name);
+    const struct array *a = &p->array[formal->slot];
+    return is_input(formal) ? a->before[i] : a->after[i];
 }
 
 static void set_element(struct problem *p, const char *name, int64_t i, double value)
@@ -166,9 +200,9 @@ static void set_element(struct problem *p, const char *name, int64_t i, double v
 /* As a program passes it: an f32 argument. */
 static double scalar_named(const struct problem *p, const char *name)
 {
-    if (!formals_find(&p->formals, name))
-        fail_msg("%s has no '%s'", p->reference->name, name);
-    return setting(p, name) ? atof(setting(p, name)) : (double)(float)ref_scalar(name);
+    formal_named(p, name);
+    const char *text = look_up(p, name)->setting;
+    return text ? atof(text) : (double)(float)ref_scalar(name);
 }
 
 #endif

@@ -111,9 +111,9 @@ static const char *below_of(const struct problem *p, const struct formal *formal
     return several && size_named(p, "size") ? "size" : kind->below;
 }
 
-static double drawn(const struct problem *p, const struct formal *formal, int64_t i)
+static double drawn(const struct problem *p, const struct formal *formal,
+                    const struct ref_input *kind, int64_t i)
 {
-    const struct ref_input *kind = ref_input_find(p->reference->name, formal->name);
     int64_t count = p->array[formal->slot].count;
     if (is_outside(p, formal, i))
         return i % 2 ? -1 : (double)size_named(p, "entries") + 3;
@@ -156,7 +156,8 @@ static void draw_blocks(struct array *a, void *bits, double *values)
     }
 }
 
-static void draw(const struct problem *p, const struct formal *formal, struct array *a)
+static void draw(const struct problem *p, const struct formal *formal, const struct ref_input *kind,
+                 struct array *a)
 {
     if (code_is_block((int)a->dtype)) {
         draw_blocks(a, a->before_bits, a->before);
@@ -165,7 +166,7 @@ static void draw(const struct problem *p, const struct formal *formal, struct ar
     for (int64_t k = 0; k < a->count; k++) {
         double value = code_is_byte((int)a->dtype) && a->dtype == DTYPE_I8
                            ? floor(uniform() * 256) - 128
-                           : drawn(p, formal, k);
+                           : drawn(p, formal, kind, k);
         a->before[k] = encode(a->dtype, a->before_bits, k, value);
         a->after[k] = encode(a->dtype, a->after_bits, k, NAN);
     }
@@ -197,7 +198,7 @@ static void prepare(struct problem *p, size_t at, enum dtype dtype)
                 size < 0 ? formal->dim[d].literal : size_named(p, p->formals.size_name[size]);
         }
         assert_true(a->count <= ELEMENTS_MAX);
-        draw(p, formal, a);
+        draw(p, formal, kind, a);
     }
 }
 
