@@ -9,13 +9,17 @@
 #include "corpus.h"
 
 #include <dlfcn.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include "cuvet.h"
 
-enum { STALL_MS = 60000, NAP_US = 300, ROUNDING = 1 << 12 /* bytes of a launch, besides arrays */ };
+/* A nap is NAPS times as long as reading the counters, which grows with the kernels, and NAP_MS at
+ * least. */
+enum { STALL_MS = 60000, NAPS = 9, ROUNDING = 1 << 12 /* bytes of a launch, besides arrays */ };
+static const double NAP_MS = 0.3;
 
 static struct {
     pthread_mutex_t lock;
@@ -42,15 +46,23 @@ void flow_start(const struct settings *settings)
     flow.most_bytes = (size_t)settings->megabytes << 20;
 }
 
+static void nap(double ms)
+{
+    ms = ms > NAP_MS ? ms : NAP_MS;
+    nanosleep(
+        &(struct timespec){.tv_sec = (time_t)(ms / 1e3), .tv_nsec = (long)(fmod(ms, 1e3) * 1e6)},
+        NULL);
+}
+
 /* Until so many checks or fewer are under way. Without any that ends for a minute it gives up: the
  * report will have launches that were not checked. */
 static void wait_for(uint64_t left)
 {
-    const struct timespec nap = {.tv_nsec = NAP_US * 1000};
     double since = milliseconds();
     while (flow.counters) {
         struct cuvet_counters now = {.size = sizeof now};
         uint64_t before = flow.ended;
+        double began = milliseconds();
         if (flow.counters(&now) != CUVET_OK)
             flow.counters = NULL;
         flow.ended = now.seen - now.under_way;
@@ -62,7 +74,7 @@ static void wait_for(uint64_t left)
             fputs("corpus: no check has ended for a minute; waiting for none any more\n", stderr);
             flow.counters = NULL;
         }
-        nanosleep(&nap, NULL);
+        nap(NAPS * (milliseconds() - began));
     }
 }
 
