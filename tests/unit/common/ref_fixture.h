@@ -27,6 +27,7 @@ enum { ARRAY_MAX = 1 << 17 };
 struct array {
     enum dtype dtype;
     int64_t count;
+    size_t used;            /* bytes of the storage that may not be 0xff */
     double bits[ARRAY_MAX]; /* storage, aligned for any dtype */
 };
 
@@ -67,6 +68,8 @@ static inline void set(struct array *a, int64_t i, double value)
     int32_t integer = (int32_t)value;
     uint32_t bits;
     _Float16 half = (_Float16)value;
+    size_t end = (size_t)(i + 1) * bytes_of(a->dtype);
+    a->used = end > a->used ? end : a->used;
     switch ((int)a->dtype) {
     case DTYPE_F64:
         memcpy(at, &value, 8);
@@ -125,9 +128,10 @@ static inline float x_at(int64_t i)
 static inline void shape(struct array *a, enum dtype dtype, int64_t count)
 {
     assert_true(count <= ARRAY_MAX);
-    memset(a->bits, 0xff, sizeof a->bits);
+    memset(a->bits, 0xff, a->count ? a->used : sizeof a->bits);
     a->dtype = dtype;
     a->count = count;
+    a->used = (size_t)count * bytes_of(dtype);
 }
 
 static inline void fill(struct array *a, enum dtype dtype, int64_t count, double mean,
