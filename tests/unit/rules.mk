@@ -36,6 +36,13 @@ UNIT_MORE_hook := $(ENTRY_O) $(CUDNN_PLAN_O)
 UNIT_APART := $(addprefix $(BUILD)/tests/unit/,hook/test_launch_decode hook/test_router hook/test_router_threads \
     pipeline/test_paying report/test_journal_file tables/test_made_tables)
 
+# Most tests take longer to compile than to run. These do not: they compute what references or detectors do. Those of
+# shim/core/core_probe.h get a false warning from gcc 12 at -Og.
+UNIT_OPTIMISED := $(addprefix tests/unit/,refs/% ref_formats/% ref_host/% extra/% common/% fakes/% hook/% pipeline/test_paying.c)
+ifeq ($(VARIANT),release)
+$(call objects,$(filter-out $(UNIT_OPTIMISED),$(UNIT_C) $(UNIT_HELPER_C))): OPTIMISE := -Og
+endif
+
 define unit_link
 	$(call say,LINK,$@)
 	$(quiet)$(CC) $(OPTIMISE) $(LDFLAGS) -o $@ $(filter-out $(HOST_REFS_O),$(filter %.o,$^)) $(HOST_REFS_O) \
