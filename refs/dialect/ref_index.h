@@ -142,15 +142,16 @@ struct ref_sequence {
         keys = key_start(next) - key;
     }
 
-    /* The keys that query i sees, from `left` before its place to `right` behind it. Its place is
-     * its own, or at the bottom that which has the last query at the last key. */
+    /* The keys of query i: from `left` before its place among the keys to `right` behind it. The
+     * place is i's among the queries, moved at the bottom so that the last query is at the last
+     * key. */
     REF_FN ref_window seen(long long i, long long left, long long right, bool bottom) const
     {
         ref_window window(i - query + (bottom ? keys - queries : 0), keys, left, right);
         window.first += key;
         return window;
     }
-    /* The queries that see key j. */
+    /* The queries whose keys key j is one of. */
     REF_FN ref_window seeing(long long j, long long left, long long right, bool bottom) const
     {
         ref_window window(j - key - (bottom ? keys - queries : 0), queries, right, left);
