@@ -7,6 +7,7 @@
 #include "copy/touch.h"
 
 enum { ALIGN = SNAPSHOT_ALIGN };
+_Static_assert((int)SPEC_MAX_ARRAYS <= (int)SNAPSHOT_SEGMENTS, "each array may be a segment");
 _Static_assert(sizeof(struct snapshot_call) <= 4096, "a launch carries no more");
 _Static_assert(sizeof(struct snapshot_call_rows) <= 4096, "a launch carries no more");
 
@@ -81,7 +82,7 @@ static void shape_array(const struct binding *binding, int index, struct snapsho
         shape_gather(array, &binding->subset, shape, placement);
         return;
     }
-    shape->chosen = 0;
+    *shape = (struct snapshot_pitch){0};
     if (bound_ids(array) < 0 && array->ndim == 2 && array->stride[1] == 1 &&
         array->stride[0] >= array->dim[1] && array->dim[0] > 1) {
         shape->rows = (uint64_t)array->dim[0];
@@ -147,9 +148,10 @@ enum skip snapshot_plan_make(const struct binding *binding, struct snapshot_plan
             return SKIP_TOO_LARGE;
         }
     }
-    if (plain > SNAPSHOT_MORE && plan->touches) {
-        error_set(why, STATUS_INVALID, "%d arrays are copied beside rows by index, more than %d",
-                  plain, SNAPSHOT_MORE);
+    if (plain > SNAPSHOT_BESIDE && plan->touches) {
+        error_set(why, STATUS_INVALID,
+                  "%d arrays are copied beside rows by index or address, more than %d", plain,
+                  SNAPSHOT_BESIDE);
         return SKIP_TOO_LARGE;
     }
     return SKIP_NONE;

@@ -8,13 +8,13 @@
 #include <stdint.h>
 
 enum {
-    SNAPSHOT_SEGMENTS = 32,
+    SNAPSHOT_SEGMENTS = 24,
     SNAPSHOT_FEW = 4,
     SNAPSHOT_THREADS = 256, /* of a block, that copy ... */
     SNAPSHOT_CLERKS = 32,   /* ... and that see to all else meanwhile */
     SNAPSHOT_UNIT = 16,     /* bytes that a thread moves at once */
     SNAPSHOT_UNROLL = 4,
-    SNAPSHOT_MORE = 16, /* segments of a copy with rows by index */
+    SNAPSHOT_BESIDE = 16, /* segments beside rows by index or address */
     SELECT_BLOCKS = 32,
     SNAPSHOT_TOUCHES = 8, /* arrays of which rows are copied by index */
     SNAPSHOT_VALUES = 6,  /* elements that the seal carries */
@@ -189,7 +189,7 @@ struct snapshot_call_few {
 struct snapshot_call_rows {
     struct snapshot_header header;
     struct snapshot_select select;
-    struct snapshot_segment segment[SNAPSHOT_MORE];
+    struct snapshot_segment segment[SNAPSHOT_BESIDE];
     uint32_t touches, ranges;
     struct snapshot_touch touch[SNAPSHOT_TOUCHES];
     struct snapshot_range range[SNAPSHOT_RANGES]; /* `ranges`, where there are addresses */

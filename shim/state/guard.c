@@ -4,7 +4,7 @@
 #include "lang/dtype.h"
 #include "plan/plan.h"
 
-enum { WINDOW_BYTES = 64 << 10, LIVE_BYTES = 16 << 10, MOST_PLAIN = SNAPSHOT_MORE };
+enum { WINDOW_BYTES = 64 << 10, LIVE_BYTES = 16 << 10, MOST_PLAIN = SNAPSHOT_BESIDE };
 
 enum guard_kind {
     GUARD_BEHIND,

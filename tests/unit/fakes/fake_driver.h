@@ -159,6 +159,8 @@ static void fake_rows(const struct snapshot_segment *s, uint64_t base)
     for (uint64_t row = 0; row < s->rows; row++) {
         uint64_t from = s->source + row * s->source_pitch;
         uint64_t to = base + s->target + row * s->target_pitch;
+        if (from % SNAPSHOT_UNIT != to % SNAPSHOT_UNIT)
+            atomic_fetch_add(&fake.strays, 1);
         if (fake_inside(from, s->row_bytes) && fake_inside(to, s->row_bytes))
             memcpy((void *)(uintptr_t)to, (void *)(uintptr_t)from, s->row_bytes);
         else
@@ -190,8 +192,6 @@ static void fake_segment(const struct snapshot_select *select,
                 segment->by_block && block == last ? segment->last_bytes : segment->row_bytes,
             .rows = 1,
         };
-        if (one.source % SNAPSHOT_UNIT != (base + one.target) % SNAPSHOT_UNIT)
-            atomic_fetch_add(&fake.strays, 1);
         fake_rows(&one, base);
     }
 }

@@ -156,12 +156,76 @@ static void a_snapshot_of_chosen_items_waits_for_no_room(void **state)
     }
 }
 
+/* A copy before a launch and the one behind it, in one room, which may not be free for the first
+ * and free for the second. */
+static void half_a_snapshot_is_not_sealed(void **state)
+{
+    (void)state;
+    enum { PART = 2 * SNAPSHOT_CHUNK, BYTES = 2 * PART };
+    if (!open_file("snapshot.ptx"))
+        skip();
+    open_kernel("cuvet_snapshot_few");
+    uint64_t source = bench_area(PART), room = bench_area(BYTES), words = bench_area(4096);
+    struct snapshot_arena *arena = bench_at(words + 1024);
+    struct snapshot_place *place = bench_at(words + 3072);
+    struct snapshot_call_few call = {.header = {.seal = (void *)(uintptr_t)words,
+                                                .ticket = (void *)(uintptr_t)(words + 512),
+                                                .arena = (void *)(uintptr_t)(words + 1024),
+                                                .place = (void *)(uintptr_t)(words + 3072),
+                                                .base = room,
+                                                .bytes = BYTES,
+                                                .segments = 1},
+                                     .segment = {{.source = source,
+                                                  .row_bytes = PART,
+                                                  .rows = 1,
+                                                  .rows_per_chunk = 1,
+                                                  .chunks_per_row = 2}}};
+    bench.launch.grid[0] = 2;
+    bench.launch.block[0] = SNAPSHOT_THREADS + SNAPSHOT_CLERKS;
+    static const struct {
+        uint64_t head, first, second; /* the arena's, and the host's tail before each copy */
+        bool fits;
+    } turns[] = {{0, 0, 0, true},
+                 {BYTES, 0, BYTES, false},
+                 {BYTES, 0, 0, false},
+                 {BYTES, BYTES, BYTES, true}};
+    for (unsigned turn = 0; turn < sizeof turns / sizeof *turns; turn++) {
+        const struct snapshot_seal *seal = bench_at(words);
+        const uint8_t *to = bench_at(room);
+        const bool fits = turns[turn].fits;
+        *arena = (struct snapshot_arena){.bytes = BYTES,
+                                         .lap = BYTES,
+                                         .head = turns[turn].head,
+                                         .tail = (void *)(uintptr_t)(words + 2048)};
+        call.header.sequence = turn + 1;
+        memset(bench_at(room), 0xee, BYTES);
+        for (unsigned part = 0; part < 2; part++) {
+            *(uint64_t *)bench_at(words + 2048) = part ? turns[turn].second : turns[turn].first;
+            memset(bench_at(source), (int)(2 * turn + part), PART);
+            call.header.seals = part;
+            call.segment[0].target = part * PART;
+            bench.launch.seed = 2 * turn + part;
+            run_with(&call);
+            assert_int_equal(seal->sequence, turn + part);
+            assert_int_equal(place->busy == 0, part);
+        }
+        const uint64_t mask = ((uint64_t)1 << SEAL_BITS) - 1;
+        assert_int_equal(seal->begin != seal->end, fits);
+        assert_true((seal->stopped & mask) > (seal->started & mask));
+        assert_int_equal(*(uint32_t *)bench_at(words + 512), 0);
+        for (unsigned i = 0; i < BYTES; i++)
+            if (to[i] != (fits ? 2 * turn + i / PART : 0xee))
+                fail_msg("byte %u of turn %u", i, turn);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel_can_be_prepared),
         cmocka_unit_test(a_snapshot_copies_just_its_rows),
         cmocka_unit_test(a_snapshot_of_chosen_items_waits_for_no_room),
+        cmocka_unit_test(half_a_snapshot_is_not_sealed),
     };
     return cmocka_run_group_tests_name("exec, our device code", tests, NULL, close_bench);
 }
