@@ -444,22 +444,47 @@ static int find_tensor(const struct binding *binding, uint32_t id)
     return tensor;
 }
 
+/* Where a place is not known, neither what was written there is, nor what was expected. */
+static bool is_known(double got, double ref)
+{
+    return !isnan(got) || !isnan(ref);
+}
+
+bool replay_known_place(const struct ref_verdict *numbers, struct replay_place *place)
+{
+    *place = (struct replay_place){numbers->first_tensor, numbers->first_index, numbers->first_ref,
+                                   numbers->first_bound};
+    if (is_known(numbers->first_got, numbers->first_ref))
+        return true;
+    *place = (struct replay_place){numbers->worst_tensor, numbers->worst_index, numbers->worst_ref,
+                                   numbers->worst_bound};
+    return is_known(numbers->worst_got, numbers->worst_ref);
+}
+
 enum skip replay_written_again(struct side *side, struct lane *lane, struct error *why)
 {
     struct check *check = lane->check;
-    const struct ref_verdict numbers = lane->numbers;
     struct replay_source source = {.side = side, .lane = lane, .check = check};
-    int tensor = find_tensor(&check->binding, numbers.first_tensor);
+    struct replay_place at;
     double last;
-    if (!check_spec(check)->lift || tensor < 0 || isnan(numbers.first_ref) ||
-        replay_read_reference(&source, tensor, (int64_t)numbers.first_index, 1, &last) ||
-        isnan(last) || fabs(last - numbers.first_ref) <= numbers.first_bound)
+    if (!check_spec(check)->lift)
+        return SKIP_NONE;
+    if (!replay_known_place(&lane->numbers, &at)) {
+        error_set(why, STATUS_INVALID,
+                  "so many elements differ from what its own PTX stores that no place was kept, "
+                  "by which to see whether it stores to one several times");
+        return SKIP_REFUSED;
+    }
+    int tensor = find_tensor(&check->binding, at.tensor);
+    if (tensor < 0 || isnan(at.ref) ||
+        replay_read_reference(&source, tensor, (int64_t)at.index, 1, &last) || isnan(last) ||
+        fabs(last - at.ref) <= at.bound)
         return SKIP_NONE;
     error_set(
         why, STATUS_INVALID,
         "it stores to element %llu of '%s' several times: %.9g, and %.9g in the end; expected "
         "one store to each element of what its own PTX is to judge",
-        (unsigned long long)numbers.first_index,
-        check->binding.array[check->binding.tensor_array[tensor]].name, numbers.first_ref, last);
+        (unsigned long long)at.index,
+        check->binding.array[check->binding.tensor_array[tensor]].name, at.ref, last);
     return SKIP_REFUSED;
 }

@@ -53,10 +53,21 @@ int replay_has_reference(void *source, int tensor);
 enum status replay_read_reference(void *source, int tensor, int64_t first, int64_t count,
                                   double *out);
 
+/* An element outside the bound, in the call's tensors. */
+struct replay_place {
+    uint32_t tensor;
+    uint64_t index;
+    double ref, bound;
+};
+
+/* The first element outside, or the worst one where a lifted kernel did not keep the first. False:
+ * it kept neither. Pure. */
+bool replay_known_place(const struct ref_verdict *numbers, struct replay_place *place);
+
 /*
  * For a lane whose lifted kernel found a mismatch: SKIP_REFUSED and a sentence where the kernel
- * stores to the first element several times, and another value in the end. The snapshot has the
- * last alone, and the lifted kernel compares it with each.
+ * stores to that element several times, and another value in the end, or where no such element is
+ * known. The snapshot has the last value alone, and the lifted kernel compares it with each.
  */
 enum skip replay_written_again(struct side *side, struct lane *lane, struct error *why);
 
