@@ -93,7 +93,7 @@ static void report_projection(const struct judged *of, struct check_report *repo
 /* In this order: a row may use what rows above it have enqueued or reported. All but the phase may
  * be NULL. */
 static const struct judge {
-    enum judge_phase phase;
+    enum judge_phase phase; /* JUDGE_RULES: findings stand even without the reference's verdict */
     /* Whether the check must run alone, in the order of launches. */
     bool (*wants_order)(const struct check *check);
     /* Enqueues work on the side stream, in front of the check's reference. */
