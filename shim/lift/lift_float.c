@@ -44,7 +44,10 @@ static const struct rule {
     {"min.xorsign", OF_MAGNITUDES("min"), NULL, 1},
     {"max", "max.f64 $v, $a, $b;max.f64 $e, $A, $B;", NULL, 1},
     {"min", "min.f64 $v, $a, $b;max.f64 $e, $A, $B;", NULL, 1},
-    {"cvt", "mov.f64 $v, $a;abs.f64 $2, $v;fma.rn.f64 $e, $2, $u, $A;" BOUNDED, NULL, 1},
+    {"cvt",
+     "mov.f64 $v, $a;abs.f64 $2, $v;min.f64 $0, $2, $t;fma.rn.f64 $0, $2, $u, $0;"
+     "add.rn.f64 $e, $A, $0;" BOUNDED,
+     NULL, 1},
     {"div", NULL, "div", 1},
     {"rcp", NULL, "rcp", 1},
     {"sqrt", NULL, "sqrt", 1},
@@ -112,9 +115,12 @@ static double roundoff(const struct lift_writer *w, const struct rule *rule)
     return unit * scale * (is_directed(w->ins) ? 2 : 1);
 }
 
-/* What is flushed or rounded to zero. */
-static double least_magnitude(const struct lift_writer *w)
+/* What is flushed or rounded to zero, half a step below the least normal number; none where nothing
+ * is rounded. */
+static double least_magnitude(const struct lift_writer *w, const struct rule *rule)
 {
+    if (roundoff(w, rule) == 0)
+        return 0;
     bool half = lift_lane_kind(lift_operand_kind(w->ins, 0)) == KIND_F16;
     return half && !w->step->strict ? 0x1p-25 : 0x1p-126;
 }
@@ -141,7 +147,8 @@ static void put_part(struct lift_writer *w, const char *part, size_t length, uns
             n = snprintf(line + used, 32, "%%ce%d", c - 'A');
         else if (c == 'u' || c == 't')
             n = snprintf(line + used, 32, "0d%016" PRIX64,
-                         bits_of(c == 't' ? least_magnitude(w) : roundoff(w, rule_of(w->ins))));
+                         bits_of(c == 't' ? least_magnitude(w, rule_of(w->ins))
+                                          : roundoff(w, rule_of(w->ins))));
         else
             n = snprintf(line + used, 32, "%%ct%c", c);
         used += (size_t)n;

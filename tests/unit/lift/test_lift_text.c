@@ -158,6 +158,41 @@ static void shared_arrays_keep_their_alignment(void **state)
     lift_free(lift);
 }
 
+/* Half a step of f16 below its least normal number, which a number that is rounded to f16 and
+ * calculated with may lose; not one that is widened, nor an output, whose step the comparison
+ * allows for. */
+static void a_rounded_half_may_lose_half_a_step(void **state)
+{
+    static const struct {
+        const char *text;
+        bool loses;
+    } rows[] = {
+        {HEAD "ld.global.f32 %f1, [%d4]; add.f32 %f2, %f1, %f1; cvt.rn.f16.f32 %h1, %f2;\n"
+              "cvt.f32.f16 %f3, %h1; mul.f32 %f3, %f3, %f1; st.global.f32 [%d5], %f3;\n" TAIL,
+         true},
+        {HEAD "ld.global.b16 %h1, [%d4]; cvt.f32.f16 %f1, %h1; add.f32 %f2, %f1, %f1;\n"
+              "st.global.f32 [%d5], %f2;\n" TAIL,
+         false},
+        {HEAD "ld.global.f32 %f1, [%d4]; add.f32 %f2, %f1, %f1; cvt.rn.f16.f32 %h1, %f2;\n"
+              "st.global.b16 [%d5], %h1;\n" TAIL,
+         false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct lift *lift;
+        struct textbuf out;
+        struct error err = {{0}};
+        textbuf_init(&out);
+        assert_int_equal(make(&lift, rows[i].text), LIFT_OK);
+        assert_int_equal(lift_write(lift, &out, &err), STATUS_OK);
+        const char *kernel = strstr(out.data, ".entry");
+        assert_non_null(kernel);
+        assert_int_equal(strstr(kernel, "3E60000000000000") != NULL, rows[i].loses);
+        textbuf_release(&out);
+        lift_free(lift);
+    }
+}
+
 /* {0, h} is one f32, not a pair, where it is stored or loaded as one, or lies beside others in
  * shared memory; a pair has shadows of two lanes. */
 static void a_widened_number_is_one(void **state)
@@ -323,6 +358,7 @@ int main(void)
         cmocka_unit_test(refusals_by_hand),
         cmocka_unit_test(the_text_is_that_of_ptxas),
         cmocka_unit_test(shared_arrays_keep_their_alignment),
+        cmocka_unit_test(a_rounded_half_may_lose_half_a_step),
         cmocka_unit_test(a_widened_number_is_one),
         cmocka_unit_test(extents_follow_guards),
         cmocka_unit_test(windows_follow_blocks),
