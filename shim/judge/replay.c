@@ -470,9 +470,10 @@ enum skip replay_written_again(struct side *side, struct lane *lane, struct erro
     if (!check_spec(check)->lift)
         return SKIP_NONE;
     if (!replay_known_place(&lane->numbers, &at)) {
-        error_set(why, STATUS_INVALID,
-                  "so many elements differ from what its own PTX stores that no place was kept, "
-                  "by which to see whether it stores to one several times");
+        error_set(
+            why, STATUS_INVALID,
+            "too many elements are outside the bound at once: neither the first nor the worst was "
+            "kept, so a wrong store and several stores to one element cannot be distinguished");
         return SKIP_REFUSED;
     }
     int tensor = find_tensor(&check->binding, at.tensor);

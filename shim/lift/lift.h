@@ -41,7 +41,8 @@ struct lift;
     LIFT_REFUSAL(SPACE, "generic memory")                                                          \
     LIFT_REFUSAL(ORDERED, "ordered or volatile accesses")                                          \
     LIFT_REFUSAL(ADDRESS, "addresses that come from no parameter, or from several")                \
-    LIFT_REFUSAL(MAP, "tensor maps that are no parameters, nor made alike by all that use them")   \
+    LIFT_REFUSAL(MAP,                                                                              \
+                 "tensor maps that are no parameters, nor made by each thread that uses them")     \
     LIFT_REFUSAL(ARRAYS, "more than 12 arrays")                                                    \
     LIFT_REFUSAL(READS_BACK, "it reads back what it has written")                                  \
     LIFT_REFUSAL(SCATTER, "it writes at places that it reads from memory")                         \

@@ -4,9 +4,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 #include <cmocka.h>
-#include "lift/lift.h"
+#include "tests/unit/lift/refusals.h"
 
 /* %r3: the warp; %r4: shared memory; %r8 and %p4: a number from memory, and a predicate of it; %r9:
  * where a box goes. */
@@ -35,10 +34,7 @@
 #define KERNEL(roles)  HEAD IN_WARP_0 LOOK WORK FIRST(roles)
 #define PLACE(address) "add.s32 %r11, %r4, %r10; " address
 
-static const struct {
-    const char *text;
-    enum lift_refusal refusal;
-} kernels[] = {
+static const struct refusal_row kernels[] = {
     {KERNEL(ROLES), LIFT_OK},
     /* A role from memory. */
     {KERNEL("st.shared.b8 [s+1024], 0; st.shared.b8 [s+1025], %r8;\n"), LIFT_WAITS},
@@ -78,16 +74,7 @@ static const struct {
 static void roles_come_from_memory_or_not(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
-        struct error err = {{0}};
-        struct lift *lift;
-        enum lift_refusal refusal =
-            lift_make(&lift, kernels[i].text, strlen(kernels[i].text), "k", 0, &err);
-        if (refusal != kernels[i].refusal)
-            fail_msg("kernel %zu: %s, %s; expected: %s", i, lift_refusal_text(refusal), err.text,
-                     lift_refusal_text(kernels[i].refusal));
-        lift_free(lift);
-    }
+    check_refusals(kernels, sizeof kernels / sizeof *kernels);
 }
 
 int main(void)

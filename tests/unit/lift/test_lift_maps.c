@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <cmocka.h>
-#include "lift/lift.h"
+#include "tests/unit/lift/refusals.h"
 
 #define HEAD                                                                                       \
     ".version 8.3\n.target sm_90a\n.address_size 64\n"                                             \
@@ -55,10 +55,7 @@
 #define STEP                 FIELD("element_stride.shared::cta.b1024.b32 ", "1, %r8")
 #define MADE(size, swizzle)  MADE_BY(size, STEP INTERLEAVE SWIZZLE(swizzle))
 
-static const struct {
-    const char *text;
-    enum lift_refusal refusal;
-} kernels[] = {
+static const struct refusal_row kernels[] = {
     {HEAD BITS STORE("%d2") TAIL, LIFT_OK},
     /* A map that lies in another parameter. */
     {HEAD BITS "add.s64 %d2, %d2, 64;\n" STORE("%d2") TAIL, LIFT_MAP},
@@ -151,16 +148,7 @@ static const struct {
 static void bulk_copies_are_lifted_or_refused(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
-        struct error err = {{0}};
-        struct lift *lift;
-        enum lift_refusal refusal =
-            lift_make(&lift, kernels[i].text, strlen(kernels[i].text), "k", 0, &err);
-        if (refusal != kernels[i].refusal)
-            fail_msg("kernel %zu: %s, %s; expected: %s", i, lift_refusal_text(refusal), err.text,
-                     lift_refusal_text(kernels[i].refusal));
-        lift_free(lift);
-    }
+    check_refusals(kernels, sizeof kernels / sizeof *kernels);
 }
 
 static void an_array_ends_with_the_tensor_of_a_map(void **state)

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
-#include "lift/lift.h"
+#include "tests/unit/lift/refusals.h"
 
 #define MODULE ".version 8.0\n.target sm_80\n.address_size 64\n"
 #define ENTRY                                                                                      \
@@ -39,10 +39,7 @@ static enum lift_refusal make(struct lift **lift, const char *text)
     return lift_make(lift, text, strlen(text), "k", 0, &err);
 }
 
-static const struct {
-    const char *text;
-    enum lift_refusal refusal;
-} refusals[] = {
+static const struct refusal_row refusals[] = {
     {HEAD "ld.global.f32 %f1, [%d4]; add.f32 %f2, %f1, %f1; st.global.f32 [%d4], %f2;\n"
           "ld.global.f32 %f3, [%d4]; add.f32 %f3, %f3, %f1; st.global.f32 [%d5], %f3;\n" TAIL,
      LIFT_READS_BACK},
@@ -107,11 +104,7 @@ static const struct {
 static void refusals_by_hand(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
-        struct lift *lift;
-        assert_int_equal(make(&lift, refusals[i].text), refusals[i].refusal);
-        lift_free(lift);
-    }
+    check_refusals(refusals, sizeof refusals / sizeof *refusals);
 }
 
 /* What ptxas takes: an offset after a plus, arrays as parts of one, and compute capability 8.0. */
