@@ -11,7 +11,7 @@
 #include "gate/kernels.h"
 #include "gate/tally.h"
 #include "gate/unregistered.h"
-#include "judge/images.h"
+#include "judge/modules/images.h"
 #include "system/log.h"
 
 enum {

@@ -8,7 +8,7 @@
 #include "extra/digest.h"
 #include "image/vendor.h"
 #include "judge/listed.h"
-#include "judge/module_variables.h"
+#include "judge/modules/module_variables.h"
 #include "judge/notes.h"
 #include "judge/replay.h"
 #include "lifted/lift_params.h"

@@ -5,7 +5,7 @@
 #ifndef JUDGE_ENDING_H
 #define JUDGE_ENDING_H
 
-#include "judge/images.h"
+#include "judge/modules/images.h"
 #include "judge/judges.h"
 #include "extra/hardware.h"
 #include "context/side.h"

@@ -6,7 +6,7 @@
 #include "refs/abi/ref_merge.h"
 #include "extra/fetch.h"
 #include "judge/judges.h"
-#include "judge/module_variables.h"
+#include "judge/modules/module_variables.h"
 #include "lang/dtype.h"
 #include "lifted/side_lift.h"
 

@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include "gate/kernels.h"
-#include "judge/images.h"
+#include "judge/modules/images.h"
 #include "lift/lift.h"
 
 /* A kernel that is to be lifted. The reader's from lifts_reader_add() until it is done; then its

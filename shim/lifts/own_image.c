@@ -1,6 +1,6 @@
 #include "lifts/own_image.h"
 
-#include "judge/images.h"
+#include "judge/modules/images.h"
 
 /* A kernels_image_fn. */
 static uint64_t own_hash(void *user, const struct launch *launch, const char *symbol)

@@ -5,7 +5,7 @@
 #ifndef OWN_PTX_H
 #define OWN_PTX_H
 
-#include "judge/images.h"
+#include "judge/modules/images.h"
 #include "pipeline/pipeline.h"
 
 /* The PTX text of a launch's module, allocated, `bytes` long and terminated; NULL: it has none,

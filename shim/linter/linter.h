@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include "base/error.h"
 #include "gate/kernels.h"
-#include "judge/images.h"
+#include "judge/modules/images.h"
 #include "value/lint_note.h"
 
 /* Kernels at most; notes kept; time for one kernel. */

@@ -11,7 +11,7 @@
 #include "gates/gates.h"
 #include "gates/paying.h"
 #include "discover/recorder.h"
-#include "judge/module_variables.h"
+#include "judge/modules/module_variables.h"
 #include "pipeline/pipeline_state.h"
 #include "pipeline/pipeline_trace.h"
 #include "plan/plan.h"

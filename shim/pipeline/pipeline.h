@@ -12,7 +12,7 @@
 #include "judge/collector.h"
 #include "bind/earlier.h"
 #include "gate/gate.h"
-#include "judge/images.h"
+#include "judge/modules/images.h"
 #include "gate/kernels.h"
 #include "extra/outlier.h"
 #include "extra/project.h"

@@ -28,7 +28,7 @@
 #include "report/journal.h"
 #include "report/summary.h"
 #include "compile/compiler.h"
-#include "judge/images.h"
+#include "judge/modules/images.h"
 #include "lifts/lifts.h"
 #include "lifts/own_image.h"
 #include "lifts/own_ptx.h"

@@ -5,7 +5,7 @@
 #include "ptx/ptx.h"
 #include "tests/fuzz/targets.h"
 #include "tests/softgpu/driver/module/fatbin.h"
-#include "judge/images.h"
+#include "judge/modules/images.h"
 #include "tools/lint/input.h"
 
 void target_ptx(const uint8_t *data, size_t size)

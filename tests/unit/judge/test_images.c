@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "tests/unit/fakes/small_elf.h"
 #include "tests/unit/fakes/small_fatbin.h"
-#include "judge/images.h"
+#include "judge/modules/images.h"
 
 static const char registry_text[] = "version: 1\n"
                                     "kernels:\n"

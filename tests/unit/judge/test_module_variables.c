@@ -7,7 +7,7 @@
 
 #include <string.h>
 #include "driver/cuda_api.h"
-#include "judge/module_variables.h"
+#include "judge/modules/module_variables.h"
 
 static const char ptx[] = ".version 7.0\n.target sm_75\n.address_size 64\n"
                           ".const .align 4 .u32 changed = 5;\n"

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "driver/cuda_api.h"
-#include "judge/images.h"
+#include "judge/modules/images.h"
 #include "tests/unit/fakes/packed_fatbin.h"
 #include "tests/unit/common/registry_fixture.h"
 

@@ -1,4 +1,4 @@
-#include "judge/images.h"
+#include "judge/modules/images.h"
 
 #include <elf.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-#include "judge/module_variables.h"
+#include "judge/modules/module_variables.h"
 
 #include <pthread.h>
 #include <stdlib.h>
