@@ -409,6 +409,29 @@ static enum status set_points(struct plan_builder *b, enum dtype output)
     return status;
 }
 
+/*
+ * Numbers of f64 may become f32 before they become f16, bf16 or f8, as they do where a kernel
+ * computes in f32 (PyTorch's c10::Half and c10::BFloat16 are made of an f32): two roundings in
+ * place of one.
+ */
+static void allow_wide_inputs(struct plan_builder *b)
+{
+    struct tolerance *tolerance = &b->plan->tolerance;
+    bool wide = false, narrow = true;
+    for (int i = 0; i < b->plan->formals->count; i++) {
+        const struct formal *formal = &b->plan->formals->formal[i];
+        if (!formal_is_array(formal) || b->plan->tensor[formal->slot].array < 0)
+            continue;
+        enum dtype dtype = b->plan->array[b->plan->tensor[formal->slot].array].item->type.dtype;
+        if (formal->kind == FORMAL_OUT || formal->kind == FORMAL_INOUT)
+            narrow = narrow && dtype_bytes(dtype) < 4;
+        else
+            wide = wide || dtype == DTYPE_F64;
+    }
+    if (wide && narrow && tolerance->accumulate == DTYPE_F32 && tolerance->input_roundoff == 0)
+        tolerance->input_roundoff = 0x1p-24;
+}
+
 /* Each output by its own dtype; the accumulator and the rounding points, one for the call, are
  * those of the first. */
 static enum status set_tolerances(struct plan_builder *b)
@@ -431,6 +454,7 @@ static enum status set_tolerances(struct plan_builder *b)
         }
         first = false;
     }
+    allow_wide_inputs(b);
     return set_points(b, output);
 }
 

@@ -107,6 +107,27 @@ static void guards_of_entry_and_arrays_go_together(void **state)
                      SKIP_WHEN);
 }
 
+/* A kernel may make an f32 of an f64 before it makes an f16 of that. */
+static void wide_inputs_of_narrow_outputs_may_be_rounded(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double roundoff;
+    } rows[] = {
+        {"signature: const f64 a[n], f16 y[n], i32 n\n  formula: y = a\n", 0x1p-24},
+        {"signature: const f32 a[n], f16 y[n], i32 n\n  formula: y = a\n", 0},
+        {"signature: const f64 a[n], f32 y[n], i32 n\n  formula: y = a\n", 0},
+        {"signature: const f64 a[n], f16 y[n], i32 n\n  formula: y = a\n"
+         "  tolerance: {accumulate: f64}\n",
+         0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        expect_bound(bind_launch(rows[i].text, SIZES(8, 8, 4), PARAMS(&P, &Q, &four)));
+        assert_true(b.call.input_roundoff == rows[i].roundoff);
+    }
+}
+
 static void parameters_may_come_packed(void **state)
 {
     (void)state;
@@ -550,6 +571,7 @@ int main(void)
         cmocka_unit_test(a_formal_may_be_unbound),
         cmocka_unit_test(a_guard_excludes_launches),
         cmocka_unit_test(guards_of_entry_and_arrays_go_together),
+        cmocka_unit_test(wide_inputs_of_narrow_outputs_may_be_rounded),
         cmocka_unit_test(parameters_may_come_packed),
         cmocka_unit_test(blocks_are_copied_as_bytes),
         cmocka_unit_test(coded_formals_take_blocks),
