@@ -11,6 +11,7 @@
 #include "judge/modules/module_variables.h"
 #include "judge/notes.h"
 #include "judge/replay.h"
+#include "judge/transform.h"
 #include "lifted/lift_params.h"
 #include "copy/touch.h"
 #include "bind/param_pointers.h"
@@ -154,6 +155,7 @@ void ending_judge(struct ending *ending, struct side *side, struct lane *lane)
     check->cost.reference =
         lane->numbers.busy + (lane->digested || lane->items ? digest_busy(lane) : 0);
     struct error why = {{0}};
+    transform_allow(side, lane);
     struct check_report report = describe_check(side, lane);
     const struct judged of = {&ending->judges, side, lane};
     /* What breaks a rule is a finding, also where an index leads the reference nowhere. */

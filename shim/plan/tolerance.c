@@ -241,6 +241,8 @@ void tolerance_print(const struct tolerance *tolerance, FILE *out)
         fprintf(out, ", false_alarm %g", tolerance->false_alarm);
     else if (tolerance->lambda != DEFAULT_LAMBDA)
         fprintf(out, ", lambda %g", tolerance->lambda);
+    if (tolerance->transform > 0)
+        fprintf(out, ", transform %g", tolerance->transform);
     if (tolerance->masked_rows != MASKED_NAN)
         fprintf(out, ", masked_rows %s", masked_names[tolerance->masked_rows]);
 }
@@ -269,6 +271,8 @@ static enum status read_tolerance_value(const char *key, const struct yaml_node 
         return read_masked(node, out, err);
     if (strcmp(key, "false_alarm") == 0)
         return yaml_real(node, key, 1e-15, 1, &out->false_alarm, err);
+    if (strcmp(key, "transform") == 0)
+        return yaml_real(node, key, 1e-9, 1e-2, &out->transform, err);
     if (strcmp(key, "lambda") == 0)
         return yaml_real(node, key, 0.5, 1000, &out->lambda, err);
     return yaml_real(node, key, 0, 1e6, key[0] == 'r' ? &out->rtol : &out->atol, err);

@@ -1,12 +1,13 @@
 /*
  * program.c - operations of the stand-in of cuDNN, `program FATBIN WORD ...`: conv, half,
- * relu, added, conv_data, conv_weight, the same of volumes with a 3 behind, or attention, plain,
- * causal, bias, padded, backward, padded_backward, dropout, ragged as graphs, or classic,
- * classic_relu, inference, training, gradient by the functions that take an operation whole; found:
- * attention by a function that is found by dlsym, other: a graph that is none of them, late: conv
- * with two further packs of addresses made before each execution. Each REPEAT times; behind the
- * word captured, in a CUDA graph that is launched REPEAT times. Graphs of operations are those that
- * cuDNN's front end builds.
+ * relu, added, conv_data, conv_weight, sparse (conv_weight of a gradient that is nearly all zero),
+ * the same of volumes with a 3 behind, or attention, plain, causal, bias, padded, backward,
+ * padded_backward, dropout, ragged as graphs, or classic, classic_relu, inference, training,
+ * gradient by the functions that take an operation whole; found: attention by a function that is
+ * found by dlsym, other: a graph that is none of them, late: conv with two further packs of
+ * addresses made before each execution. Each REPEAT times; behind the word captured, in a CUDA
+ * graph that is launched REPEAT times. Graphs of operations are those that cuDNN's front end
+ * builds.
  */
 #include "common/program.h"
 
@@ -529,16 +530,15 @@ static void run(void)
 {
     if (is("conv") || is("half") || is("late") || is("relu") || is("added"))
         run_conv(10);
-    else if (is("conv_weight"))
+    else if (is("sparse")) { /* y is the gradient: no pixels but the first have one */
+        CHECK(cuMemsetD8(job.array[2] + 64, 0, ROOM * sizeof(float) - 64));
+        run_conv(11);
+    } else if (is("conv_weight"))
         run_conv(11);
     else if (is("conv_data"))
         run_conv(12);
-    else if (is("conv3"))
-        run_volume(10);
-    else if (is("conv3_weight"))
-        run_volume(11);
-    else if (is("conv3_data"))
-        run_volume(12);
+    else if (strncmp(job.word, "conv3", 5) == 0)
+        run_volume(is("conv3") ? 10 : is("conv3_weight") ? 11 : 12);
     else if (is("classic") || is("classic_relu"))
         run_classic();
     else if (is_backward())

@@ -56,6 +56,7 @@ static int run(struct softdnn_job *job, long long threads, void *stream)
     const char *fault = getenv("SOFTDNN_FAULT");
     void *params[] = {job};
     job->lost = fault && strcmp(fault, "lost") == 0;
+    job->leak = fault && strncmp(fault, "leak=", 5) == 0 ? strtof(fault + 5, NULL) : 0;
     unsigned blocks = (unsigned)((threads + THREADS - 1) / THREADS);
     if ((!module && cuModuleLoadData(&module, softdnn_fatbin)) ||
         cuModuleGetFunction(&function, module, "softdnn_run") ||

@@ -31,7 +31,8 @@ struct softdnn_job {
     long long step[3], pad[3], dilation[3];
     int causal, bottom, relu; /* causal from the last query and key: bottom */
     float scale, eps, momentum, added_scale, high;
-    int lost; /* a tap, a key or the eps is left out */
+    int lost;   /* a tap, a key or the eps is left out */
+    float leak; /* of a convolution each result is larger by this */
 };
 
 #endif

@@ -87,6 +87,7 @@ __device__ static void conv(const softdnn_job &job, long long e)
         sum += get(job.tensor[3], 0, to.i[1], 0, 0);
     if (job.tensor[4].address)
         sum += get(job.tensor[4], to.i[0], to.i[1], to.i[2], to.i[3]) * job.added_scale;
+    sum += job.leak;
     sum = job.high > 0 && sum > job.high ? job.high : sum;
     put(out, to.i[0], to.i[1], to.i[2], to.i[3], job.relu && sum < 0 ? 0 : sum);
 }
