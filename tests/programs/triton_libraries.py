@@ -64,12 +64,27 @@ def relative(got, want):
     return away if math.isfinite(away) else math.inf
 
 
+def placed(t, dtype):
+    return t.detach().cuda().to(dtype).requires_grad_() if t.is_floating_point() else t.cuda()
+
+
+def results(call, inputs):
+    result = call(*inputs)
+    return result if isinstance(result, tuple) else (result,)
+
+
+def alone(dtype, shape, letters, call):
+    """Runs the call, forward and backward, without plain torch beside it."""
+    got = results(call, [placed(INPUTS[letter](*shape), dtype) for letter in letters])
+    torch.autograd.backward(got, [torch.randn_like(r) for r in got])
+
+
 def hold(dtype, shape, letters, call, plain):
     """Runs both, forward and backward, and returns the largest relative distance."""
     mine = [INPUTS[letter](*shape) for letter in letters]
     mine = [t.to(dtype).double().requires_grad_() if t.is_floating_point() else t for t in mine]
-    theirs = [t.detach().cuda().to(dtype).requires_grad_() if t.is_floating_point() else t.cuda() for t in mine]
-    want, got = (r if isinstance(r, tuple) else (r,) for r in (plain(*mine), call(*theirs)))
+    theirs = [placed(t, dtype) for t in mine]
+    want, got = results(plain, mine), results(call, theirs)
     grads = [torch.full_like(w, .75) if w.dim() == 0 else torch.randn_like(w).to(dtype).double() for w in want]
     worst = max(relative(g, w) for g, w in zip(got, want))  # before a gradient takes the place of a result
     torch.autograd.backward(want, grads)
@@ -264,9 +279,9 @@ def fla(_):
 
 
 def fla_unguarded(folder):
-    operations = fla(folder)[-2:]
+    guarded = fla(folder)[-2:]
     importlib.import_module("fla.ops.common.chunk_o").TRITON_ABOVE_3_7_1 = True
-    return operations
+    return guarded
 
 
 def run(dtypes, name, shapes, letters, call, plain):
@@ -286,12 +301,15 @@ def run(dtypes, name, shapes, letters, call, plain):
     return right
 
 
-def main():
-    library, folder = sys.argv[1:3]
+def operations(library, folder):
+    """The arguments of run() for each operation of the library."""
     sys.path.insert(0, os.path.join(folder, "src") if library == "liger" else folder)
+    return {"liger": liger, "unsloth": unsloth, "fla": fla, "fla_unguarded": fla_unguarded}[library](folder)
+
+
+def main():
     torch.manual_seed(29)
-    operations = {"liger": liger, "unsloth": unsloth, "fla": fla, "fla_unguarded": fla_unguarded}[library](folder)
-    right = [run(sys.argv[3:] or list(DTYPES), *operation) for operation in operations]
+    right = [run(sys.argv[3:] or list(DTYPES), *operation) for operation in operations(*sys.argv[1:3])]
     sys.exit(0 if all(right) else 1)
 
 

@@ -5,7 +5,8 @@
         [NAME ...]
 
 Each NAME is an architecture of transformers or torch with random weights and data, small, and is trained (bf16 autocast, weights in
-bf16, f16 with a scaled loss, or f32 with tf32) or run under inference, as its row says. They run as processes of their own under
+bf16, f16 with a scaled loss, or f32 with tf32) or run under inference, as its row says; or it is a program of packages/programs.py
+("own"). Without a NAME all of them run, with `architectures` or `packages` those of one file. They run as processes of their own under
 `cuvet run` with the shipped tables. Prints a row for each: launches, the shares of launches and of GPU time with an entry,
 verdicts, and the largest kernels without one. With --compile the models go through torch.compile, whose kernels are held against
 their own PTX. Fails where a program ends otherwise than without cuvet, or has a finding.
@@ -19,6 +20,8 @@ import os
 import re
 import subprocess
 import sys
+
+from packages.programs import PACKAGES
 
 HERE = os.path.abspath(__file__)
 SEED = 5
@@ -324,12 +327,20 @@ ZOO = {
     "rprop": ("f32", steps_of("Rprop")),
     "lbfgs": ("f32", steps_of("LBFGS")),
 }
+ARCHITECTURES = list(ZOO)
+ZOO.update({name: ("own", make) for name, make in PACKAGES.items()})
 
 
 def work(name, steps, compiled):
     import torch
     kind, make = ZOO[name]
     torch.manual_seed(SEED)
+    if kind == "own":
+        step = make(torch)
+        for _ in range(steps):
+            value = step()
+        print("result", value)
+        return
     torch.backends.cuda.matmul.allow_tf32 = kind == "f32"
     model, inputs = make(torch)
     model = model.cuda()
@@ -382,7 +393,7 @@ def end_line(folder):
 def run(name, args):
     folder = os.path.join(args.reports, name)
     env = {k: v for k, v in os.environ.items() if not k.startswith("CUVET_")}
-    env.update(CUVET_SAMPLE="1", CUVET_BUDGET="off", CUVET_LIFT="1" if args.compile else "0", HF_HUB_OFFLINE="1", PYTHONDONTWRITEBYTECODE="1")
+    env.update(CUVET_SAMPLE="1", CUVET_BUDGET="off", CUVET_LIFT="1" if args.compile or ZOO[name][0] == "own" else "0", HF_HUB_OFFLINE="1", PYTHONDONTWRITEBYTECODE="1")
     worker = [sys.executable, HERE, "--worker", "--steps", str(args.steps)] + ["--compile"] * args.compile + [name]
     done = subprocess.run([args.cuvet, "run", "--unregistered", "20", "-o", folder, "--", *worker], env=env, stdin=subprocess.DEVNULL, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=args.seconds)
@@ -416,9 +427,11 @@ def main():
     parser.add_argument("names", nargs="*")
     args = parser.parse_args()
     if args.worker:
+        sys.path.remove(os.path.dirname(HERE))  # files here have names of packages
         work(args.names[0], args.steps, args.compile)
         return
-    names = args.names or list(ZOO)
+    sets = {"architectures": ARCHITECTURES, "packages": list(PACKAGES)}
+    names = [name for given in args.names or sets for name in sets.get(given, [given])]
     os.makedirs(args.reports, exist_ok=True)
     print("%-14s %-5s %8s %8s %8s %8s %9s %12s   %s" % (
         "program", "how", "launches", "% entry", "% time", "checked", "mismatch", "inconclusive", "most time without an entry"))
