@@ -51,6 +51,9 @@ def library_step(library, folder, share, shares):
 
 
 def file_step(path):
+    sys.path.remove(HERE)  # files here have names of packages
+    sys.path.insert(0, os.path.dirname(path))
+
     def step():
         sys.argv = [path]
         runpy.run_path(path, run_name="__main__")
@@ -112,7 +115,8 @@ def worker(name, wanted, seconds, share, shares):
             steps += 1
     except Ended:
         pass
-    signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
     now = counters()
     print(json.dumps(dict({v: getattr(now, v) for v in VERDICTS}, steps=steps, seen=now.seen, registered=now.registered)), file=result,
           flush=True)

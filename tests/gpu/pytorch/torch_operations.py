@@ -3,6 +3,8 @@
 Prints the sum of each result. An operation that this PyTorch lacks prints its name and the error's type instead.
 """
 
+import math
+
 import torch
 from torch.nn import functional as F
 
@@ -72,11 +74,19 @@ def pointwise(name, dtype):
     for op, function in ACTIVATIONS.items():
         show("%s %s" % (op, name), function, x)
         gradient("%s backward %s" % (op, name), function, x)
+    for op in (torch.bitwise_and, torch.bitwise_or, torch.bitwise_xor):
+        show("%s %s" % (op.__name__, name), op, mask, True)
     show("where " + name, torch.where, mask, x, z)
     show("fill " + name, lambda: torch.full((COUNT,), 3.0, device="cuda", dtype=dtype))
     for other in list(DTYPES.values()) + [torch.int64, torch.int32, torch.bool, torch.float64, torch.uint8, torch.int8]:
         show("cast %s %s" % (name, other), lambda: z.to(other))
         show("cast transposed %s %s" % (name, other), lambda: w.t().to(other))
+    show("from f64 " + name, lambda: torch.randn(20 * COUNT, device="cuda", dtype=torch.float64).to(dtype))
+    wide = torch.cat([x * 10.0 ** (i - 4) for i in range(9)] + [x.new_tensor([math.inf, -math.inf, math.nan, 0, 448, 464, 465, 61440])])
+    for other in (torch.float8_e4m3fn, torch.float8_e5m2):
+        show("cast %s %s" % (name, other), lambda: wide.to(other).view(torch.uint8))
+        show("cast transposed %s %s" % (name, other), lambda: w.t().to(other).view(torch.uint8))
+        show("cast back %s %s" % (name, other), lambda: wide.to(other).to(dtype))
     show("contiguous " + name, lambda: w.t().contiguous())
     show("channels last " + name, lambda: w.view(5, 8, 5, 203).contiguous(memory_format=torch.channels_last))
     for loss in (F.mse_loss, F.smooth_l1_loss, F.huber_loss):
