@@ -8,13 +8,15 @@
 #include "judge/judges.h"
 #include "judge/modules/module_variables.h"
 #include "lang/dtype.h"
+#include "lift/lift.h"
+#include "lift/lift_abi.h"
 #include "lifted/side_lift.h"
 
 /* A reference holds up whole-GPU kernels of the program for as long as one launch of it runs, so a
  * big check runs in pieces of some tens of microseconds each. */
 static const uint64_t piece_bytes = 64u << 20;
 
-enum { BYTES_PER_BLOCK = 4096, FEWEST_BLOCKS = 64 };
+enum { BYTES_PER_BLOCK = 4096, FEWEST_BLOCKS = 64, INDICES = 2048 /* read at once */ };
 
 /* Bounds in f64, and those of chains that truncate, are carried by one variant alone. */
 static bool is_wide(const struct ref_call *call, int tensors)
@@ -162,7 +164,7 @@ static enum status launch_lifted(struct side *side, struct lane *lane, struct er
 {
     struct ref_call call = lane->check->binding.call;
     fill_tensors(lane->check, &call);
-    return side_lift_launch(side, lane, lane->check, &call, err);
+    return side_lift_launch(side, lane, lane->check, &call, false, err);
 }
 
 /* The next pieces of `count` lanes' checks. */
@@ -375,6 +377,30 @@ int replay_has_reference(void *user, int tensor)
     return index >= 0 && role_writes(source->check->binding.array[index].role);
 }
 
+/* Makes a call of store mode, for `count` elements of a tensor from `first` on, which are `cells`
+ * numbers of the staging buffer. All bits set is a NaN: what the reference does not visit stays
+ * one. */
+static enum status begin_store(const struct replay_source *source, int tensor, int64_t first,
+                               int64_t count, int64_t cells, struct ref_call *call)
+{
+    struct side *side = source->side;
+    struct error err = {{0}};
+    enum status status = side_staging(side, &err);
+    if (status)
+        return status;
+    *call = source->check->binding.call;
+    fill_tensors(source->check, call);
+    call->piece = 0;
+    call->pieces = 1;
+    call->store = (double *)(uintptr_t)side->staging;
+    call->store_tensor = call->tensor[tensor].id;
+    call->store_first = first;
+    call->store_count = count;
+    return cuda_check(
+        &err, cuda.cuMemsetD32Async(side->staging, UINT32_MAX, (size_t)cells * 2, side->stream),
+        "memset");
+}
+
 /* Store mode over one window of the staging buffer. */
 static enum status store_window(const struct replay_source *source, int tensor, int64_t first,
                                 int64_t count)
@@ -382,28 +408,16 @@ static enum status store_window(const struct replay_source *source, int tensor, 
     struct side *side = source->side;
     struct error err = {{0}};
     struct ref_batch batch = {0};
-    struct ref_call one, call = source->check->binding.call;
-    enum status status = side_staging(side, &err);
+    struct ref_call one, call;
+    enum status status = begin_store(source, tensor, first, count, count, &call);
     if (status)
         return status;
-    fill_tensors(source->check, &call);
-    call.piece = 0;
-    call.pieces = 1;
-    call.store = (double *)(uintptr_t)side->staging;
-    call.store_tensor = call.tensor[tensor].id;
-    call.store_first = first;
-    call.store_count = count;
-    /* All bits set is a NaN: what the reference does not visit stays one. */
-    status = cuda_check(
-        &err, cuda.cuMemsetD32Async(side->staging, UINT32_MAX, (size_t)count * 2, side->stream),
-        "memset");
-    if (!status && check_spec(source->check)->lift) {
-        status = side_lift_launch(side, source->lane, source->check, &call, &err);
-        return status ? status : fetch(side, side->staging, (size_t)count * sizeof(double));
-    }
-    add_ref_call(side, &batch, &one, source->lane, &call, blocks_wanted(source->check));
-    if (!status)
+    if (check_spec(source->check)->lift) {
+        status = side_lift_launch(side, source->lane, source->check, &call, false, &err);
+    } else {
+        add_ref_call(side, &batch, &one, source->lane, &call, blocks_wanted(source->check));
         status = launch_reference(side, source->check->reference, &batch, &one, 0, &err);
+    }
     return status ? status : fetch(side, side->staging, (size_t)count * sizeof(double));
 }
 
@@ -461,12 +475,64 @@ bool replay_known_place(const struct ref_verdict *numbers, struct replay_place *
     return is_known(numbers->worst_got, numbers->worst_ref);
 }
 
+/* What a lifted kernel stores to one element. */
+static enum status read_extremes(const struct replay_source *source, int tensor, int64_t index,
+                                 double out[LIFT_EXTREMES])
+{
+    struct side *side = source->side;
+    struct error err = {{0}};
+    struct ref_call call;
+    enum status status = begin_store(source, tensor, index, 1, LIFT_EXTREMES, &call);
+    if (!status)
+        status = side_lift_launch(side, source->lane, source->check, &call, true, &err);
+    if (!status)
+        status = fetch(side, side->staging, LIFT_EXTREMES * sizeof(double));
+    if (!status)
+        memcpy(out, side->staging_host, LIFT_EXTREMES * sizeof(double));
+    return status;
+}
+
+/* How many elements of an array of indices are `value`; -1: it cannot be read. */
+static int64_t count_index(struct replay_source *source, int array, double value)
+{
+    const struct bound_array *of = &source->check->binding.array[array];
+    const uint64_t element = dtype_bytes(of->dtype), all = of->bytes / element * element;
+    union {
+        int32_t narrow[INDICES];
+        int64_t wide[INDICES];
+    } part;
+    int64_t found = 0;
+    if (of->dtype != DTYPE_I32 && of->dtype != DTYPE_I64)
+        return -1;
+    for (uint64_t at = 0; at < all; at += INDICES * element) {
+        const uint64_t bytes = all - at < INDICES * element ? all - at : INDICES * element;
+        if (replay_read_array(source, array, 0, at, &part, bytes))
+            return -1;
+        for (uint64_t i = 0; i < bytes / element; i++)
+            found += (double)(of->dtype == DTYPE_I64 ? part.wide[i] : part.narrow[i]) == value;
+    }
+    return found;
+}
+
+/* Whether blocks outside of a check's window may store to an element, which the lifted kernel has
+ * by the number that was loaded as `index`. */
+static bool stored_elsewhere(struct replay_source *source, int tensor, double index)
+{
+    const struct lift_view *view;
+    const struct binding *binding = &source->check->binding;
+    lift_views(check_spec(source->check)->lift, &view);
+    if (!binding->picks || !view[tensor].scattered)
+        return false;
+    int array = view[tensor].index < 0 ? -1 : binding->tensor_array[view[tensor].index];
+    return array < 0 || count_index(source, array, index) != 1;
+}
+
 enum skip replay_written_again(struct side *side, struct lane *lane, struct error *why)
 {
     struct check *check = lane->check;
     struct replay_source source = {.side = side, .lane = lane, .check = check};
     struct replay_place at;
-    double last;
+    double stored[LIFT_EXTREMES];
     if (!check_spec(check)->lift)
         return SKIP_NONE;
     if (!replay_known_place(&lane->numbers, &at)) {
@@ -477,15 +543,23 @@ enum skip replay_written_again(struct side *side, struct lane *lane, struct erro
         return SKIP_REFUSED;
     }
     int tensor = find_tensor(&check->binding, at.tensor);
-    if (tensor < 0 || isnan(at.ref) ||
-        replay_read_reference(&source, tensor, (int64_t)at.index, 1, &last) || isnan(last) ||
-        fabs(last - at.ref) <= at.bound)
+    if (tensor < 0 || isnan(at.ref) || read_extremes(&source, tensor, (int64_t)at.index, stored) ||
+        isnan(stored[LIFT_LEAST]))
         return SKIP_NONE;
-    error_set(
-        why, STATUS_INVALID,
-        "it stores to element %llu of '%s' several times: %.9g, and %.9g in the end; expected "
-        "one store to each element of what its own PTX is to judge",
-        (unsigned long long)at.index,
-        check->binding.array[check->binding.tensor_array[tensor]].name, at.ref, last);
+    const char *name = check->binding.array[check->binding.tensor_array[tensor]].name;
+    const double other =
+        fabs(stored[LIFT_LEAST] - at.ref) > at.bound ? stored[LIFT_LEAST] : stored[LIFT_MOST];
+    if (fabs(other - at.ref) > at.bound)
+        error_set(why, STATUS_INVALID,
+                  "it stores to element %llu of '%s' several times: %.9g, and %.9g; expected one "
+                  "store to each element of what its own PTX is to judge",
+                  (unsigned long long)at.index, name, at.ref, other);
+    else if (stored_elsewhere(&source, tensor, stored[LIFT_INDEX]))
+        error_set(why, STATUS_INVALID,
+                  "element %llu of '%s' is outside the bound, but blocks that this check does not "
+                  "cover may store to it, too: its place comes from memory",
+                  (unsigned long long)at.index, name);
+    else
+        return SKIP_NONE;
     return SKIP_REFUSED;
 }

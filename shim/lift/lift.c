@@ -209,7 +209,7 @@ static const char *find_parts(struct lift *lift)
     for (unsigned i = 0; i < lift->views; i++) {
         struct lift_view *view = &lift->view[i];
         const char *first = lift_first(lift, i), *end = lift_extent(lift, i, false);
-        if (!view->extent || !end || !strstr(end, "last_block"))
+        if (!view->extent || !end || !strstr(end, "last_block") || lift_is_index(lift, i))
             continue;
         const char *name = arena_format(&lift->arena, "bytes%u", view->param);
         view->end = end;

@@ -9,8 +9,10 @@
 #include "lift/lift_abi.h"
 #include "refs/abi/ref_merge.h"
 
-/* The figures of one thread. */
+/* The figures of one thread. `index`, which comes first, is written by the kernel's text: the
+ * number from memory that names the place of a store. */
 struct lift_state {
+    int64_t index;
     uint32_t checked, violations, class_mismatch, wide;
     float max_abs, max_rel, max_ratio;
     uint64_t began;
@@ -250,10 +252,40 @@ static __device__ void judge_class(lift_state *s, const lift_call *call, uint32_
     violate(call, tensor, index, got, v, e, __int_as_float(0x7f800000));
 }
 
-static __device__ void store(const lift_call *call, uint32_t tensor, uint64_t index, double value)
+/* The least number of several, or with `sign` -1 the largest; NaN is none. */
+static __device__ void keep_extreme(double *to, double value, double sign)
+{
+    unsigned long long *place = (unsigned long long *)to, seen = *place;
+    const unsigned long long bits = (unsigned long long)__double_as_longlong(value);
+    while (true) {
+        const double there = __longlong_as_double((long long)seen);
+        if (there == there && !(sign * value < sign * there))
+            return;
+        const unsigned long long before = atomicCAS(place, seen, bits);
+        if (before == seen)
+            return;
+        seen = before;
+    }
+}
+
+/* A NaN is as far from a number as infinity is. */
+static __device__ void store_extremes(const lift_state *s, const lift_call *call, double value)
+{
+    keep_extreme(&call->store[LIFT_LEAST], value, 1);
+    keep_extreme(&call->store[LIFT_MOST],
+                 value == value ? value : __longlong_as_double(0x7ff0000000000000ll), -1);
+    call->store[LIFT_INDEX] = (double)s->index;
+}
+
+static __device__ void store(const lift_state *s, const lift_call *call, uint32_t tensor,
+                             uint64_t index, double value)
 {
     int64_t at = (int64_t)index - call->store_first;
-    if (call->array[tensor].id == (uint64_t)call->store_tensor && at >= 0 && at < call->store_count)
+    if (call->array[tensor].id != (uint64_t)call->store_tensor || at < 0 || at >= call->store_count)
+        return;
+    if (call->extremes)
+        store_extremes(s, call, value);
+    else
         call->store[at] = value;
 }
 
@@ -263,7 +295,7 @@ LIFT_FN void cuvet_lift_judge(lift_state *s, const lift_call *call, uint32_t ten
                               uint32_t format)
 {
     if (call->store) {
-        store(call, tensor, index, v);
+        store(s, call, tensor, index, v);
         return;
     }
     s->checked++;
@@ -298,7 +330,7 @@ LIFT_FN void cuvet_lift_same(lift_state *s, const lift_call *call, uint32_t tens
                              uint64_t got, uint64_t own)
 {
     if (call->store) {
-        store(call, tensor, index, (double)(int64_t)own);
+        store(s, call, tensor, index, (double)(int64_t)own);
         return;
     }
     s->checked++;

@@ -45,7 +45,6 @@ struct lift;
                  "tensor maps that are no parameters, nor made by each thread that uses them")     \
     LIFT_REFUSAL(ARRAYS, "more than 12 arrays")                                                    \
     LIFT_REFUSAL(READS_BACK, "it reads back what it has written")                                  \
-    LIFT_REFUSAL(SCATTER, "it writes at places that it reads from memory")                         \
     LIFT_REFUSAL(WAITS, "branches that memory decides about, around barriers of some threads")     \
     LIFT_REFUSAL(NO_OUTPUT, "it writes nothing that can be compared")                              \
     LIFT_REFUSAL(SHARED, "shared memory of a fixed and of a launch's size")                        \
@@ -73,6 +72,8 @@ struct lift_view {
     /* Bytes of the array that the launch reaches, an expression over "p<index>", "grid.x" ...;
      * NULL: unknown. */
     const char *extent;
+    bool scattered; /* stores to it go to places from memory */
+    int index;      /* the view of the numbers that name these; -1: it is not known */
     /* Where there are windows: the part that the blocks `first_block` to `last_block` reach. */
     const char *first, *end;
 };

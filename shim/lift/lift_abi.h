@@ -115,6 +115,9 @@ struct lift_figures {
     struct lift_place worst_place[LIFT_PLACES], first_place[LIFT_PLACES];
 };
 
+/* What store mode finds of one element, with `extremes`. */
+enum { LIFT_LEAST, LIFT_MOST, LIFT_INDEX, LIFT_EXTREMES };
+
 /* In device memory, 8-byte fields alone: the kernel's text names them by their offsets. */
 struct lift_call {
     struct lift_array array[REF_MAX_TENSORS];
@@ -127,7 +130,10 @@ struct lift_call {
     uint64_t sequence;
     double *store; /* as in ref_call */
     int64_t store_first, store_count;
-    int64_t store_tensor;    /* lift_array.id */
+    int64_t store_tensor; /* lift_array.id */
+    /* 1: `store` has LIFT_EXTREMES, NaNs at first, which become the least and the largest number
+     * that is stored to element `store_first`, and the index that named its place. */
+    uint64_t extremes;
     struct lift_slot *slots; /* LIFT_SLOTS, and the places behind them; NULL: they lie in shared */
     uint64_t slot_bytes;     /* of all places */
 };

@@ -429,10 +429,24 @@ static void write_element(struct lift_writer *w, const struct ptx_operand *value
     }
 }
 
+/* The number that names the store's place goes to the thread's state, see lift.cu. */
+static void put_index(struct lift_writer *w)
+{
+    const unsigned reg = (unsigned)w->step->index;
+    const unsigned bits = ptx_type_bits(w->lift->kernel->registers[reg].type);
+    if (bits == 64)
+        lift_put_plain(w, "mov.b64 %%ca5, %%r%u;", reg);
+    else
+        lift_put_plain(w, "cvt.s64.s%u %%ca5, %%r%u;", bits, reg);
+    lift_put_plain(w, "st.b64 [%%cstate], %%ca5;");
+}
+
 static void write_global_store(struct lift_writer *w)
 {
     const struct ptx_operand *value = &w->ins->operands[1];
     unsigned bytes = access_bytes(w->ins);
+    if (w->step->index >= 0)
+        put_index(w);
     put_range(w, &w->ins->operands[0], bytes * w->ins->vector);
     for (unsigned i = 0; i < items(value); i++)
         write_element(w, item(value, i), i * bytes, bytes);

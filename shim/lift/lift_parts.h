@@ -53,6 +53,7 @@ struct lift_step {
     bool leaves;    /* of a branch back that memory decides: refused accesses end the loop */
     bool target;    /* of a branch */
     bool fresh;     /* no number with a shadow is in shared memory yet */
+    int index;      /* of a scattered store: the register with the number that names the place */
 };
 
 /* An array in shared memory that lies in the merged one. */
@@ -191,6 +192,16 @@ bool lift_stores(const struct lift *lift, unsigned at);
 
 /* Places and loops that depend on what was in memory, see loaded/. */
 enum lift_refusal lift_find_loaded(struct lift *lift, struct error *err);
+/* The number from memory that names a place: its register, and the array that it is loaded from;
+ * -1: there is none, or several. */
+struct lift_index {
+    int reg, array;
+};
+struct lift_index lift_find_index(const struct lift *lift, const struct ptx_operand *place);
+/* Notes a store whose place comes from memory. */
+void lift_note_scattered(struct lift *lift, unsigned at);
+/* Whether an array has the numbers that name the places of stores to another. */
+bool lift_is_index(const struct lift *lift, unsigned array);
 /* Bytes of an array in shared memory that an access may reach, of `end` the first it does not. */
 struct lift_span {
     const struct ptx_variable *variable; /* NULL: it may reach all of shared memory */

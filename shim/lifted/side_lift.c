@@ -347,7 +347,7 @@ static enum status start_lift(struct side *side, const struct side_lift *lift,
 }
 
 enum status side_lift_launch(struct side *side, struct lane *lane, const struct check *check,
-                             const struct ref_call *call, struct error *err)
+                             const struct ref_call *call, bool extremes, struct error *err)
 {
     const struct side_lift *lift = side_lift_of(side, check_spec(check));
     struct lift_call *own = (void *)lane->calls;
@@ -355,6 +355,7 @@ enum status side_lift_launch(struct side *side, struct lane *lane, const struct 
     CUdeviceptr places = 0;
     enum status status = find_places(side, lift, check, &places, err);
     fill_lift_call(own, check, call, lane, places);
+    own->extremes = extremes;
     if (!status)
         status = cuda_check(
             err,

@@ -36,8 +36,8 @@ void side_lifts_load(struct side *side);
 const struct side_reference *side_lift_reference(struct side *side, const struct kernel_spec *spec);
 
 /* Launches the lifted kernel over the check's snapshot, whose tensors `call` has. The answer comes
- * as that of any reference. Collector, context current. */
+ * as that of any reference. `extremes`: as in struct lift_call. Collector, context current. */
 enum status side_lift_launch(struct side *side, struct lane *lane, const struct check *check,
-                             const struct ref_call *call, struct error *err);
+                             const struct ref_call *call, bool extremes, struct error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * lift_loaded.c - what depends on memory: a store whose place does may be one of several to that
- * place, of which the snapshot has the last: such kernels are refused. A loop that memory ends
- * might have no end where an access is refused and gives 0: it is left then.
+ * place, of which the snapshot has the last: it is noted. A loop that memory ends might have no end
+ * where an access is refused and gives 0: it is left then.
  */
 #include <string.h>
 #include "lift/lift_parts.h"
@@ -267,10 +267,11 @@ enum lift_refusal lift_find_loaded(struct lift *lift, struct error *err)
     for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
         const struct ptx_instruction *ins = &lift->kernel->instructions[i];
         struct loaded l = {.lift = lift};
+        lift->step[i].index = -1;
         if (lift_stores(lift, i) && lift->step[i].array >= 0)
             lift_each_register(&ins->operands[0], gather_loaded, &l);
         if (l.any)
-            return lift_refuse(lift, ins, LIFT_SCATTER, err);
+            lift_note_scattered(lift, i);
         bool back = lift->step[i].class_ == CLASS_BRANCH && ins->operands[0].target <= i;
         /* Without a guard the loop is left from its middle: any branch may decide that. */
         bool decides = ins->guarded ? lift->reg[ins->guard].loaded && !end_of_passed(lift, i) : any;

@@ -73,7 +73,7 @@ static const struct refusal_row kernels[] = {
     {HEAD BITS STORE("%d2") LOAD("%d2", "") ";\n" WAIT TAIL, LIFT_READS_BACK},
     {HEAD LOAD("%d2", "") ";\n" WAIT BITS STORE("%d2") TAIL, LIFT_OK},
     /* A place that memory decides on. */
-    {HEAD BITS "ld.global.u32 %r6, [%d7];\n" STORE("%d2") TAIL, LIFT_SCATTER},
+    {HEAD BITS "ld.global.u32 %r6, [%d7];\n" STORE("%d2") TAIL, LIFT_OK},
     /* Maps that the kernel makes. */
     {HEAD MADE("%r1", "3") BITS STORE("%d4") TAIL, LIFT_OK},
     {HEAD MADE("%r2", "3") BITS STORE("%d4") TAIL, LIFT_MAP}, /* each thread another one */
@@ -117,7 +117,7 @@ static const struct refusal_row kernels[] = {
      LIFT_OK},
     {HEAD "ld.global.u32 %r7, [%d7]; setp.eq.u32 %p1, %r7, 0; @%p1 bra OVER; mov.b32 %r1, "
           "5;\nOVER:" LOAD("%d2", "") ";\n" WAIT BITS STORE("%d2") TAIL,
-     LIFT_SCATTER},
+     LIFT_OK},
     {HEAD "AGAIN: add.u32 %r6, %r6, 1; setp.eq.u32 %p1, %r6, %r1; @%p1 bra OUT; bra AGAIN;\n"
           "OUT:" LOAD("%d2", "") ";\n" WAIT BITS STORE("%d2") TAIL,
      LIFT_OK},

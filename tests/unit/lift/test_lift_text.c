@@ -73,7 +73,7 @@ static const struct refusal_row refusals[] = {
     {HEAD "ld.f32 %f1, [%d4]; add.f32 %f1, %f1, %f1; st.global.f32 [%d5], %f1;\n" TAIL, LIFT_SPACE},
     {HEAD "ld.global.u32 %r3, [%d4]; mad.wide.u32 %d6, %r3, 4, %d2; ld.global.f32 %f1, [%d4];\n"
           "add.f32 %f1, %f1, %f1; st.global.f32 [%d6], %f1;\n" TAIL,
-     LIFT_SCATTER},
+     LIFT_OK},
     {HEAD "AGAIN: ld.global.u32 %r3, [%d4]; bar.sync 1, 64; setp.ne.u32 %p1, %r3, 0;\n"
           "@%p1 bra AGAIN; ld.global.f32 %f1, [%d4]; add.f32 %f1, %f1, %f1;\n"
           "st.global.f32 [%d5], %f1;\n" TAIL,

@@ -1,0 +1,92 @@
+/*
+ * lift_index.c - stores whose place comes from memory: the register that has the number which names
+ * the place, and the array that it was loaded from.
+ */
+#include <string.h>
+#include "lift/lift_parts.h"
+
+enum { INDEX_DEEP = 24 };
+
+struct sources {
+    const struct lift *lift;
+    unsigned count, reg; /* of those that come from memory, and the last of them */
+};
+
+static void note_loaded_source(void *user, unsigned reg)
+{
+    struct sources *s = user;
+    if (!s->lift->reg[reg].loaded || (s->count && s->reg == reg))
+        return;
+    s->count++;
+    s->reg = reg;
+}
+
+/* Whether the results of an instruction differ where its sources do, as places of elements do. */
+static bool passes_index(const struct ptx_instruction *ins)
+{
+    static const char *const passing[] = {"add", "sub", "mul", "mad", "shl", "cvt", "or", "mov"};
+    for (unsigned i = 0; i < sizeof passing / sizeof *passing; i++) {
+        if (strcmp(ins->opcode, passing[i]) == 0)
+            return lift_whole_numbers(ins) && !ptx_has_modifier(ins, "hi");
+    }
+    return false;
+}
+
+/* The only instruction that writes the register, constants aside; -1: none, or several. */
+static int only_writer(const struct lift *lift, unsigned reg)
+{
+    int found = -1;
+    for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
+        const struct ptx_instruction *ins = &lift->kernel->instructions[i];
+        bool constant = strcmp(ins->opcode, "mov") == 0 && ins->operand_count == 2 &&
+                        ins->operands[1].kind == PTX_IMMEDIATE;
+        if (constant || !lift_writes(ins, reg))
+            continue;
+        if (found >= 0)
+            return -1;
+        found = (int)i;
+    }
+    return found;
+}
+
+struct lift_index lift_find_index(const struct lift *lift, const struct ptx_operand *place)
+{
+    const struct lift_index none = {-1, -1};
+    struct sources s = {.lift = lift};
+    lift_each_register(place, note_loaded_source, &s);
+    for (unsigned deep = 0; s.count == 1 && deep < INDEX_DEEP; deep++) {
+        const int at = only_writer(lift, s.reg);
+        if (at < 0)
+            return none;
+        const struct ptx_instruction *ins = &lift->kernel->instructions[at];
+        if (lift->step[at].class_ == CLASS_LOAD && ins->space == PTX_GLOBAL)
+            return (struct lift_index){(int)s.reg, lift->step[at].array};
+        if (!passes_index(ins))
+            return none;
+        s.count = 0;
+        lift_each_source(ins, note_loaded_source, &s);
+    }
+    return none;
+}
+
+/* Of several stores to an array all are to take their indices from one. */
+void lift_note_scattered(struct lift *lift, unsigned at)
+{
+    struct lift_view *view = &lift->view[lift->step[at].array];
+    const struct lift_index index =
+        lift_find_index(lift, &lift->kernel->instructions[at].operands[0]);
+    lift->step[at].index = index.reg;
+    if (!view->scattered || view->index == index.array)
+        view->index = index.array;
+    else
+        view->index = -1;
+    view->scattered = true;
+}
+
+bool lift_is_index(const struct lift *lift, unsigned array)
+{
+    bool any = false;
+    for (unsigned i = 0; i < lift->views; i++)
+        any |= lift->view[i].scattered && lift->view[i].index == (int)array;
+    return any;
+}
