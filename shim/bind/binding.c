@@ -89,6 +89,7 @@ static enum skip bind_array(struct evaluation *e, const struct plan_array *array
     bound->guard = 0;
     bound->rows.by = ids + 1;
     bound->rows.listed = array->list != NULL;
+    bound->rows.kept = false;
     skip = ids >= 0 ? binding_touch(e, array, &copied, shape, bound)
                     : binding_geometry(e, array->item, &copied, bound);
     if (skip)

@@ -112,7 +112,8 @@ static void take_scratch(struct snapshot_plan *plan, const struct binding *bindi
     plan->placement[index].scratch = 0; /* no place for it: its indices come first */
     for (int i = 0; i < binding->arrays; i++) {
         const struct bound_array *array = &binding->array[i];
-        if (!array->rows.listed && bound_ids(array) == index && !plan->placement[index].scratch)
+        if (!array->rows.listed && !array->rows.kept && bound_ids(array) == index &&
+            !plan->placement[index].scratch)
             plan->placement[index].scratch =
                 take_address(plan, 0, touch_scratch((uint64_t)array->dim[0]));
     }

@@ -514,14 +514,14 @@ static int64_t count_index(struct replay_source *source, int array, double value
     return found;
 }
 
-/* Whether blocks outside of a check's window may store to an element, which the lifted kernel has
- * by the number that was loaded as `index`. */
+/* Whether other stores may go to an element, whose place memory names: those of blocks that the
+ * check does not cover, and those to another copy of its row. `index`: the number that names it. */
 static bool stored_elsewhere(struct replay_source *source, int tensor, double index)
 {
     const struct lift_view *view;
     const struct binding *binding = &source->check->binding;
     lift_views(check_spec(source->check)->lift, &view);
-    if (!binding->picks || !view[tensor].scattered)
+    if (!view[tensor].scattered || !(binding->picks || view[tensor].rows))
         return false;
     int array = view[tensor].index < 0 ? -1 : binding->tensor_array[view[tensor].index];
     return array < 0 || count_index(source, array, index) != 1;
@@ -556,8 +556,8 @@ enum skip replay_written_again(struct side *side, struct lane *lane, struct erro
                   (unsigned long long)at.index, name, at.ref, other);
     else if (stored_elsewhere(&source, tensor, stored[LIFT_INDEX]))
         error_set(why, STATUS_INVALID,
-                  "element %llu of '%s' is outside the bound, but blocks that this check does not "
-                  "cover may store to it, too: its place comes from memory",
+                  "element %llu of '%s' is outside the bound, but another store may go to it, too: "
+                  "memory names its place, and not just once",
                   (unsigned long long)at.index, name);
     else
         return SKIP_NONE;

@@ -143,13 +143,16 @@ static unsigned dtype_size(enum dtype dtype)
                                                       : 2;
 }
 
-static void put_pointer(struct textbuf *out, const struct lift_view *view)
+static void put_pointer(struct textbuf *out, const struct lift *lift, const struct lift_view *view)
 {
     static const char *const roles[] = {
         [ROLE_READ] = "const ", [ROLE_WRITE] = "", [ROLE_INOUT] = "inout "};
     textbuf_printf(out, "%s%s p%u?[", roles[view->role], dtype_word(view->dtype), view->param);
     unsigned size = dtype_size(view->dtype);
-    if (view->first)
+    if (view->rows)
+        textbuf_printf(out, "@p%u: (%s) / %u][(%s) / %u]", lift->view[view->rows - 1].param,
+                       view->pitch, size, view->row, size);
+    else if (view->first)
         textbuf_printf(out, "(%s) / %u - %s from %s]", view->end, size, view->first, view->first);
     else if (view->end || view->extent)
         textbuf_printf(out, "(%s) / %u]", view->end ? view->end : view->extent, size);
@@ -157,15 +160,15 @@ static void put_pointer(struct textbuf *out, const struct lift_view *view)
         textbuf_printf(out, "*]");
 }
 
-static void put_array(struct textbuf *out, const struct lift_view *view)
+static void put_array(struct textbuf *out, const struct lift *lift, const struct lift_view *view)
 {
     struct textbuf pointer;
     if (!view->dims) {
-        put_pointer(out, view);
+        put_pointer(out, lift, view);
         return;
     }
     textbuf_init(&pointer);
-    put_pointer(&pointer, view);
+    put_pointer(&pointer, lift, view);
     lift_put_map(out, view, pointer.data ? pointer.data : "");
     out->failed |= pointer.failed;
     textbuf_release(&pointer);
@@ -189,17 +192,26 @@ static void add_let(struct lift *lift, const char *name, const char *text)
     lift->windows.let[lift->windows.lets++].text = text;
 }
 
-/* The name of the first element that a window reaches, at a multiple of 16 bytes; NULL: the
- * array's.
+/* The name of the first element that a window reaches, at a multiple of 16 bytes where it names no
+ * rows; NULL: the array's.
  */
-static const char *add_first(struct lift *lift, const struct lift_view *view, const char *first)
+static const char *add_first(struct lift *lift, unsigned array, const char *first)
 {
+    const struct lift_view *view = &lift->view[array];
+    const unsigned size = dtype_size(view->dtype), unit = lift_names_rows(lift, array) ? size : 16;
     if (strcmp(first, "0") == 0)
         return NULL;
     const char *name = arena_format(&lift->arena, "first%u", view->param);
-    add_let(lift, name,
-            arena_format(&lift->arena, "(%s) / 16 * 16 / %u", first, dtype_size(view->dtype)));
+    add_let(lift, name, arena_format(&lift->arena, "(%s) / %u * %u / %u", first, unit, unit, size));
     return name;
+}
+
+/* Bytes of an array's rows in all blocks. */
+static const char *named_rows_bytes(struct lift *lift, const struct lift_view *view)
+{
+    const struct lift_view *by = &lift->view[view->rows - 1];
+    return arena_format(&lift->arena, "(%s) / %u * (%s)", by->extent, dtype_size(by->dtype),
+                        view->row);
 }
 
 /* The parts of arrays that a window of blocks reaches; the sum of the bytes that all blocks do. */
@@ -209,23 +221,37 @@ static const char *find_parts(struct lift *lift)
     for (unsigned i = 0; i < lift->views; i++) {
         struct lift_view *view = &lift->view[i];
         const char *first = lift_first(lift, i), *end = lift_extent(lift, i, false);
-        if (!view->extent || !end || !strstr(end, "last_block") || lift_is_index(lift, i))
-            continue;
+        const char *bytes = view->rows ? named_rows_bytes(lift, view) : view->extent;
         const char *name = arena_format(&lift->arena, "bytes%u", view->param);
-        view->end = end;
-        view->first = add_first(lift, view, first);
-        add_let(lift, name, view->extent);
+        if (!bytes ||
+            (!view->rows && (!end || !strstr(end, "last_block") || lift_is_index(lift, i))))
+            continue;
+        if (!view->rows) {
+            view->end = end;
+            view->first = add_first(lift, i, first);
+        }
+        add_let(lift, name, bytes);
         all = all ? arena_format(&lift->arena, "%s + %s", all, name) : name;
     }
     return all;
 }
 
 /* A kernel with products works long for few bytes: of it a check covers PRODUCT_BLOCKS, or those at
- * one place along x where the grid has more along y and z. */
+ * one place along x where the grid has more along y and z. Where it has arrays of rows, such as the
+ * weights of experts, these are as large as matrices: then it covers one block along x. */
 enum { PRODUCT_BLOCKS = 16 };
+
+static bool has_rows(const struct lift *lift)
+{
+    bool any = false;
+    for (unsigned i = 0; i < lift->views; i++)
+        any |= lift->view[i].rows > 0;
+    return any;
+}
 
 static void find_windows(struct lift *lift, uint64_t window)
 {
+    lift->single = lift->products && has_rows(lift);
     const char *all = find_parts(lift);
     if (!all && !lift->products)
         return;
@@ -234,7 +260,8 @@ static void find_windows(struct lift *lift, uint64_t window)
     if (lift->products)
         bytes = arena_format(&lift->arena, "max(%s, (grid.x * grid.y * grid.z + %d) / %d)", bytes,
                              PRODUCT_BLOCKS - 1, PRODUCT_BLOCKS);
-    add_let(lift, "windows", arena_format(&lift->arena, "max(1, min(grid.x, %s))", bytes));
+    add_let(lift, "windows",
+            lift->single ? "grid.x" : arena_format(&lift->arena, "max(1, min(grid.x, %s))", bytes));
     add_let(lift, "first_block", "window * grid.x / windows");
     add_let(lift, "last_block", "(window + 1) * grid.x / windows - 1");
 }
@@ -247,7 +274,7 @@ static const char *write_signature(struct lift *lift)
         const struct lift_view *view = param_view(lift, i);
         textbuf_printf(&out, "%s", i ? ", " : "");
         if (view)
-            put_array(&out, view);
+            put_array(&out, lift, view);
         else
             put_param_scalar(&out, &lift->kernel->params[i]);
     }
@@ -262,9 +289,17 @@ static const char *write_formals(struct lift *lift)
         [ROLE_READ] = "in", [ROLE_WRITE] = "out", [ROLE_INOUT] = "inout"};
     struct textbuf out;
     textbuf_init(&out);
-    for (unsigned i = 0; i < lift->views; i++)
-        textbuf_printf(&out, "%s%s p%u?[n%u]", i ? ", " : "", roles[lift->view[i].role],
-                       lift->view[i].param, lift->view[i].param);
+    for (unsigned i = 0; i < lift->views; i++) {
+        const struct lift_view *view = &lift->view[i];
+        textbuf_printf(&out, "%s%s p%u?", i ? ", " : "", roles[view->role], view->param);
+        if (view->rows)
+            textbuf_printf(&out, "[r%u]", lift->view[view->rows - 1].param);
+        textbuf_printf(&out, "[n%u]", view->param);
+    }
+    for (unsigned i = 0; i < lift->views; i++) {
+        if (lift_names_rows(lift, i))
+            textbuf_printf(&out, ", touch r%u by p%u", lift->view[i].param, lift->view[i].param);
+    }
     const char *text = out.failed ? NULL : arena_text(&lift->arena, out.data, out.length);
     textbuf_release(&out);
     return text;
@@ -289,6 +324,7 @@ static enum lift_refusal analyse(struct lift *lift, uint64_t window, struct erro
         return refusal;
     for (unsigned i = 0; i < lift->views; i++)
         lift->view[i].extent = lift_extent(lift, i, true);
+    lift_find_rows(lift);
     if (window)
         find_windows(lift, window);
     lift->signature = write_signature(lift);

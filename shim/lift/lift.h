@@ -74,6 +74,10 @@ struct lift_view {
     const char *extent;
     bool scattered; /* stores to it go to places from memory */
     int index;      /* the view of the numbers that name these; -1: it is not known */
+    /* 1 + the view of the numbers that name its rows, which alone are copied; 0: there is none. How
+     * far rows lie apart, bytes of one that are reached, and of its largest access. */
+    unsigned rows, row_unit;
+    const char *pitch, *row;
     /* Where there are windows: the part that the blocks `first_block` to `last_block` reach. */
     const char *first, *end;
 };

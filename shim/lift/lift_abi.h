@@ -9,9 +9,13 @@
 
 /* One array: the program's memory from `base` on lies in the snapshot at `in` (before the launch)
  * and at `got` (after it). 0: it does not; then every access is refused. `id`: its ref_tensor.id,
- * by which verdicts name it. */
+ * by which verdicts name it. Of an array of rows (lift_view.rows) `bytes` are those of one row,
+ * which lie one behind the other in the snapshot; in the program's memory `pitch` bytes apart,
+ * fewer than `rows` of them. Where it is copied as a whole, `pitch` is 0 and `rows` LIFT_WHOLE. */
+#define LIFT_WHOLE UINT64_MAX
 struct lift_array {
     uint64_t base, in, got, bytes, id;
+    uint64_t pitch, rows;
 };
 
 /* How an element is written, as the kernel has it in a register; those of 8 bits are factors alone.

@@ -20,9 +20,13 @@ struct bound {
     const struct lift_limit *limit;
     unsigned limits;
     unsigned deep;
-    bool whole;      /* all blocks count */
-    unsigned before; /* what is written from here on does not count yet; 0: everything does */
+    bool whole;            /* all blocks count */
+    unsigned before;       /* what is written from here on does not count yet; 0: everything does */
+    const unsigned *index; /* a register that counts as the name INDEX; NULL: none does */
 };
+
+/* No text of the registry's language has it. */
+#define INDEX "#index"
 
 typedef const struct lift_sum *sum;
 
@@ -227,13 +231,45 @@ static sum bound_multiplied(struct bound *b, const struct ptx_instruction *ins)
     return multiply(b, most(b, &o[1]), most(b, &o[2]));
 }
 
+/* Of x / y, y being the same for all blocks. */
+static sum divided_exactly(struct bound *b, const struct ptx_operand *x,
+                           const struct ptx_operand *y)
+{
+    const char *by = lift_exact(b->lift, y, NULL);
+    const char *all = by ? lift_sum_text(b->lift, most(b, x)) : NULL;
+    return all ? lift_sum_name(b->lift, keep_extent(arena_format(&b->lift->arena,
+                                                                 "((%s) / max(1, %s))", all, by)))
+               : NULL;
+}
+
 static sum divided(struct bound *b, const struct ptx_instruction *ins)
 {
     int64_t by;
     const struct ptx_operand *o = ins->operands;
     if (ins->opcode[0] == 'r')
         return add(b, most(b, &o[2]), number(b, -1));
-    return extent_constant(&o[2], &by) && by > 0 ? quotient(b, most(b, &o[1]), by) : most(b, &o[1]);
+    if (extent_constant(&o[2], &by))
+        return by > 0 ? quotient(b, most(b, &o[1]), by) : most(b, &o[1]);
+    sum all = divided_exactly(b, &o[1], &o[2]);
+    return all ? all : most(b, &o[1]);
+}
+
+/* Of a window of one block: what that block has. */
+static sum most_of_block(struct bound *b, const struct ptx_instruction *ins)
+{
+    const char *text =
+        b->whole || !b->lift->single ? NULL : lift_exact(b->lift, &ins->operands[0], "last_block");
+    return text && strstr(text, "last_block") ? lift_sum_name(b->lift, text) : NULL;
+}
+
+static sum subtracted(struct bound *b, const struct ptx_instruction *ins)
+{
+    const struct ptx_operand *by;
+    sum exact = most_of_block(b, ins);
+    if (exact || !lift_is_remainder(b->lift, ins, &by))
+        return exact ? exact : most(b, &ins->operands[1]);
+    sum below = add(b, most(b, by), number(b, -1)), all = most(b, &ins->operands[1]);
+    return below && all ? smaller(b, below, all) : below ? below : all;
 }
 
 /* What selp takes where its predicate holds, or does not: the predicate may bound it. */
@@ -264,7 +300,7 @@ static sum bound_defined(struct bound *b, const struct ptx_instruction *ins, uns
     if (strcmp(op, "add") == 0 || strcmp(op, "or") == 0 || strcmp(op, "xor") == 0)
         return add(b, most(b, &o[1]), most(b, &o[2]));
     if (strcmp(op, "sub") == 0)
-        return most(b, &o[1]);
+        return subtracted(b, ins);
     if (strcmp(op, "mul") == 0)
         return bound_multiplied(b, ins);
     if (strcmp(op, "mad") == 0 && !ptx_has_modifier(ins, "hi"))
@@ -378,10 +414,13 @@ static sum lower_extent(struct bound *b, sum below, unsigned reg)
 
 static sum most_register(struct bound *b, unsigned reg)
 {
+    if (b->index && *b->index == reg)
+        return lift_sum_name(b->lift, INDEX);
     for (unsigned i = 0; i < b->limits; i++) {
         if (b->limit[i].reg != reg)
             continue;
-        struct bound free = {.lift = b->lift, .deep = b->deep, .whole = b->whole};
+        struct bound free = {
+            .lift = b->lift, .deep = b->deep, .whole = b->whole, .index = b->index};
         sum below = most(&free, b->limit[i].below);
         if (!b->limit[i].equal)
             below = add(b, below, number(b, -1));
@@ -423,13 +462,13 @@ static sum reach_of_made(struct bound *b, const struct lift_made *made)
     return all;
 }
 
-static struct reach find_reach(struct lift *lift, unsigned at, bool whole)
+static struct reach find_reach(struct lift *lift, unsigned at, bool whole, const unsigned *index)
 {
     const struct ptx_instruction *ins = &lift->kernel->instructions[at];
     bool store = lift->step[at].class_ == CLASS_STORE, copy = lift->step[at].class_ == CLASS_ASYNC;
     const struct ptx_operand *memory = &ins->operands[store ? 0 : 1];
     struct lift_limit limit[LIFT_LIMITS];
-    struct bound b = {.lift = lift, .limit = limit, .whole = whole};
+    struct bound b = {.lift = lift, .limit = limit, .whole = whole, .index = index};
     b.limits = lift_limits(lift, at, limit);
     lift->most_steps = lift->steps + STEPS < ALL_STEPS ? lift->steps + STEPS : ALL_STEPS;
     if (lift->step[at].made >= 0)
@@ -465,7 +504,7 @@ const char *lift_extent(struct lift *lift, unsigned array, bool whole)
     for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
         if (lift->step[i].array != (int)array)
             continue;
-        struct reach one = find_reach(lift, i, whole);
+        struct reach one = find_reach(lift, i, whole, NULL);
         if (!join_reach(lift, &all, &one))
             return NULL;
     }
@@ -475,4 +514,12 @@ const char *lift_extent(struct lift *lift, unsigned array, bool whole)
     return offset ? keep_extent(arena_format(&lift->arena, "((%s) / %lld + 1) * %lld", offset,
                                              (long long)all.bytes, (long long)all.bytes))
                   : NULL;
+}
+
+bool lift_row_reach(struct lift *lift, unsigned at, unsigned index, const struct lift_sum **pitch,
+                    const struct lift_sum **rest, int64_t *bytes)
+{
+    const struct reach one = find_reach(lift, at, true, &index);
+    *bytes = one.bytes;
+    return one.bytes && lift_sum_split(lift, one.offset, INDEX, pitch, rest);
 }

@@ -93,12 +93,32 @@ static const char *joined(struct least *l, const struct ptx_instruction *ins)
     return is_zero(x) ? least_operand(l, &ins->operands[2]) : x;
 }
 
+/* Of a quotient whose divisor is the same for all blocks. */
+static const char *least_quotient(struct least *l, const struct ptx_instruction *ins)
+{
+    const char *by = lift_exact(l->lift, &ins->operands[2], NULL);
+    const char *x = by ? least_operand(l, &ins->operands[1]) : "0";
+    return is_zero(x) ? "0" : keep_least(arena_format(&l->lift->arena, "(%s / max(1, %s))", x, by));
+}
+
+/* Of a window of one block: what that block has. */
+static const char *least_of_block(struct least *l, const struct ptx_instruction *ins)
+{
+    const char *text =
+        l->lift->single ? lift_exact(l->lift, &ins->operands[0], "first_block") : NULL;
+    return text && strstr(text, "first_block") ? keep_least(text) : "0";
+}
+
 static const char *least_defined(struct least *l, const struct ptx_instruction *ins, unsigned reg)
 {
     const struct ptx_operand *o = ins->operands;
     const char *op = ins->opcode;
     if (!lift_whole_numbers(ins))
         return "0";
+    if (strcmp(op, "div") == 0)
+        return least_quotient(l, ins);
+    if (strcmp(op, "sub") == 0)
+        return least_of_block(l, ins);
     if (strcmp(op, "ld") == 0)
         return least_parameter(l, ins, reg);
     if (strcmp(op, "mov") == 0 || strcmp(op, "cvt") == 0 || strcmp(op, "cvta") == 0)

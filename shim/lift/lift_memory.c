@@ -240,17 +240,27 @@ static void write_matrix(struct lift_writer *w, bool store)
 
 /* ---- global memory ---- */
 
+/* A register of the array, or of the row of it that the access reaches. */
+static const char *array_name(const struct lift_writer *w, const char *field, char out[24])
+{
+    if (w->step->row)
+        snprintf(out, 24, "%%cr%s%d", field, w->step->row - 1);
+    else
+        snprintf(out, 24, "%%c%s%d", field, w->step->array);
+    return out;
+}
+
 /* Whether the access lies in the array: %cq3 (and its guard holds), else %cq4; %ca1 is its offset.
  */
 static void put_range(struct lift_writer *w, const struct ptx_operand *memory, unsigned bytes)
 {
     const struct ptx_operand *at = &memory->items[0];
-    int array = w->step->array;
-    lift_put_plain(w, "sub.s64 %%ca1, %%r%u, %%cbase%d;", at->reg, array);
+    char name[24];
+    lift_put_plain(w, "sub.s64 %%ca1, %%r%u, %s;", at->reg, array_name(w, "base", name));
     if (memory->offset)
         lift_put_plain(w, "add.s64 %%ca1, %%ca1, %lld;", (long long)memory->offset);
-    lift_put_plain(w, "setp.gt.u64 %%cq1, %%ca1, %%cbytes%d;", array);
-    lift_put_plain(w, "sub.s64 %%ca2, %%cbytes%d, %%ca1;", array);
+    lift_put_plain(w, "setp.gt.u64 %%cq1, %%ca1, %s;", array_name(w, "bytes", name));
+    lift_put_plain(w, "sub.s64 %%ca2, %s, %%ca1;", name);
     lift_put_plain(w, "setp.lt.or.u64 %%cq1, %%ca2, %u, %%cq1;", bytes);
     lift_put_plain(w, "and.b64 %%ca2, %%ca1, %u;", bytes - 1);
     lift_put_plain(w, "setp.ne.or.s64 %%cq1, %%ca2, 0, %%cq1;");
@@ -272,12 +282,57 @@ static void put_value_list(struct lift_writer *w, const struct ptx_operand *valu
     lift_put_operand(w->out, w->lift, value);
 }
 
+/* Where the row lies that a register names once it is loaded: its copy has the place of the index
+ * among the indices, which is %ca1 in the snapshot. Where it was not copied, no access lies in it.
+ */
+static void put_named_row(struct lift_writer *w, unsigned number, unsigned offset)
+{
+    const struct lift_row *row = &w->lift->row[number];
+    const unsigned bits = ptx_type_bits(w->lift->kernel->registers[row->reg].type);
+    const unsigned size = access_bytes(w->ins);
+    const size_t array = offsetof(struct lift_call, array) + row->view * sizeof(struct lift_array);
+    lift_put_plain(w, "sub.s64 %%ca2, %%ca1, %%cin%d;", w->step->array);
+    lift_put_plain(w, "add.s64 %%ca2, %%ca2, %u;", offset);
+    lift_put_plain(w, "shr.u64 %%ca2, %%ca2, %u;", (unsigned)__builtin_ctz(size));
+    lift_put_plain(w, "ld.global.u64 %%ca4, [%%ccall+%zu];",
+                   array + offsetof(struct lift_array, pitch));
+    lift_put_plain(w, "setp.eq.s64 %%cq0, %%ca4, 0;");
+    lift_put_plain(w, "mul.lo.s64 %%crplace%u, %%ca2, %%cbytes%u;", number, row->view);
+    lift_put_plain(w, "@%%cq0 mov.b64 %%crplace%u, 0;", number);
+    lift_put_plain(w, "add.s64 %%crin%u, %%cin%u, %%crplace%u;", number, row->view, number);
+    lift_put_plain(w, "add.s64 %%crgot%u, %%cgot%u, %%crplace%u;", number, row->view, number);
+    if (bits == 64)
+        lift_put_plain(w, "mov.b64 %%ca3, %%r%u;", row->reg);
+    else
+        lift_put_plain(w, "cvt.s64.s%u %%ca3, %%r%u;", bits, row->reg);
+    lift_put_plain(w, "mad.lo.s64 %%crbase%u, %%ca3, %%ca4, %%cbase%u;", number, row->view);
+    lift_put_plain(w, "ld.global.u64 %%ca4, [%%ccall+%zu];",
+                   array + offsetof(struct lift_array, rows));
+    lift_put_plain(w, "mov.b64 %%crbytes%u, %%cbytes%u;", number, row->view);
+    lift_put_plain(w, "setp.ge.u64 %%cq0, %%ca3, %%ca4;");
+    lift_put_plain(w, "@%%cq0 mov.b64 %%crbytes%u, 0;", number);
+    lift_put_plain(w, "xor.b64 %%ca4, %%crbase%u, %%crin%u;", number, number);
+    lift_put_plain(w, "and.b64 %%ca4, %%ca4, %u;", w->lift->view[row->view].row_unit - 1);
+    lift_put_plain(w, "setp.ne.s64 %%cq0, %%ca4, 0;");
+    lift_put_plain(w, "@%%cq0 mov.b64 %%crbytes%u, 0;", number);
+    lift_put_plain(w, "@!%%cq3 mov.b64 %%crbytes%u, 0;", number);
+}
+
+static void put_named_rows(struct lift_writer *w, unsigned reg, unsigned offset)
+{
+    for (unsigned i = 0; i < w->lift->rows; i++) {
+        if (w->lift->row[i].reg == reg)
+            put_named_row(w, i, offset);
+    }
+}
+
 static void write_global_load(struct lift_writer *w)
 {
     const struct ptx_operand *value = &w->ins->operands[0];
     unsigned bytes = access_bytes(w->ins);
+    char name[24];
     put_range(w, &w->ins->operands[1], bytes * w->ins->vector);
-    lift_put_plain(w, "add.s64 %%ca1, %%ca1, %%cin%d;", w->step->array);
+    lift_put_plain(w, "add.s64 %%ca1, %%ca1, %s;", array_name(w, "in", name));
     textbuf_printf(w->out, "\t@%%cq3 ld.global%s.%s ",
                    w->ins->vector == 4   ? ".v4"
                    : w->ins->vector == 2 ? ".v2"
@@ -289,6 +344,7 @@ static void write_global_load(struct lift_writer *w)
         const struct ptx_operand *one = item(value, i);
         if (one->kind != PTX_REGISTER)
             continue;
+        put_named_rows(w, one->reg, i * bytes);
         unsigned bits = ptx_type_bits(w->lift->kernel->registers[one->reg].type);
         lift_put_plain(w, "@%%cq4 mov.b%u %%r%u, 0;", bits, one->reg);
         if (w->lift->reg[one->reg].shadow)
@@ -302,8 +358,9 @@ void lift_write_async(struct lift_writer *w)
     const struct ptx_operand *o = w->ins->operands;
     bool some = w->ins->operand_count > 3 && o[3].kind == PTX_REGISTER;
     unsigned bytes = (unsigned)o[2].bits;
+    char name[24];
     put_range(w, &o[1], bytes);
-    lift_put_plain(w, "add.s64 %%ca1, %%ca1, %%cin%d;", w->step->array);
+    lift_put_plain(w, "add.s64 %%ca1, %%ca1, %s;", array_name(w, "in", name));
     if (some) { /* of none it does not matter where they are */
         lift_put_plain(w, "setp.ne.and.s32 %%cq0, %%r%u, 0, %%cq4;", o[3].reg);
         lift_put_plain(w, "not.pred %%cq5, %%cq0;");
@@ -334,6 +391,7 @@ struct element {
 
 static void put_args(struct lift_writer *w, unsigned offset, unsigned bytes)
 {
+    char name[24];
     lift_put_plain(w, "{");
     lift_put_plain(w, ".param .b64 cuvet_s, cuvet_k, cuvet_i;");
     lift_put_plain(w, ".param .b32 cuvet_t;");
@@ -341,6 +399,8 @@ static void put_args(struct lift_writer *w, unsigned offset, unsigned bytes)
     lift_put_plain(w, "st.param.b64 [cuvet_k], %%ccall;");
     lift_put_plain(w, "st.param.b32 [cuvet_t], %d;", w->step->array);
     lift_put_plain(w, "add.s64 %%ca2, %%ca1, %u;", offset);
+    if (w->step->row)
+        lift_put_plain(w, "add.s64 %%ca2, %%ca2, %s;", array_name(w, "place", name));
     lift_put_plain(w, "shr.u64 %%ca2, %%ca2, %u;", (unsigned)__builtin_ctz(bytes));
     lift_put_plain(w, "st.param.b64 [cuvet_i], %%ca2;");
 }
@@ -389,7 +449,8 @@ static void put_own(struct lift_writer *w, const struct ptx_operand *value, unsi
 /* What the launch wrote there, in %ca4 and %ci0. */
 static void put_got(struct lift_writer *w, unsigned offset, unsigned bytes)
 {
-    lift_put_plain(w, "add.s64 %%ca3, %%ca1, %%cgot%d;", w->step->array);
+    char name[24];
+    lift_put_plain(w, "add.s64 %%ca3, %%ca1, %s;", array_name(w, "got", name));
     lift_put_plain(w, "mov.b64 %%ca4, 0;");
     lift_put_plain(w, "@%%cq3 ld.global.u%u %%ca4, [%%ca3+%u];", 8 * bytes, offset);
     lift_put_plain(w, "cvt.u32.u64 %%ci0, %%ca4;");

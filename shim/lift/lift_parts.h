@@ -54,6 +54,7 @@ struct lift_step {
     bool target;    /* of a branch */
     bool fresh;     /* no number with a shadow is in shared memory yet */
     int index;      /* of a scattered store: the register with the number that names the place */
+    int row;        /* of an access to an array of rows: 1 + a place in lift.row */
 };
 
 /* An array in shared memory that lies in the merged one. */
@@ -76,6 +77,12 @@ struct lift_made {
 };
 enum { MADE_SWIZZLE = 1, MADE_INTERLEAVE = 2, MADE_FILL = 4, MADE_STEP = 8 /* << dim */ };
 
+/* Rows of a view that one register names. */
+enum { LIFT_ROWS = 64 };
+struct lift_row {
+    unsigned view, reg;
+};
+
 struct lift {
     struct arena arena;
     struct ptx_module *module;
@@ -94,7 +101,10 @@ struct lift {
     bool bulk;     /* it has CLASS_BULK_LOAD or CLASS_BULK_STORE */
     struct lift_made made[LIFT_MADE];
     unsigned mades;
-    bool bare; /* what arithmetic is behind is stored to shared memory without a shadow */
+    struct lift_row row[LIFT_ROWS];
+    unsigned rows;
+    bool single; /* a window is one block along x */
+    bool bare;   /* what arithmetic is behind is stored to shared memory without a shadow */
     const char *signature, *formals;
     struct lift_windows windows;
     unsigned steps, most_steps; /* of lift_extent.c: bounds of operands that were read */
@@ -200,6 +210,16 @@ struct lift_index {
 struct lift_index lift_find_index(const struct lift *lift, const struct ptx_operand *place);
 /* Notes a store whose place comes from memory. */
 void lift_note_scattered(struct lift *lift, unsigned at);
+/* What an operand is in all threads of a block, `block` being the name of its place along x; NULL:
+ * it is not known. */
+const char *lift_exact(struct lift *lift, const struct ptx_operand *o, const char *block);
+/* x - x / y * y, where y is *by. */
+bool lift_is_remainder(const struct lift *lift, const struct ptx_instruction *ins,
+                       const struct ptx_operand **by);
+/* Finds arrays of which rows are copied; once their extents are known, or are not. */
+void lift_find_rows(struct lift *lift);
+/* Whether an array has the numbers that name rows of another. */
+bool lift_names_rows(const struct lift *lift, unsigned array);
 /* Whether an array has the numbers that name the places of stores to another. */
 bool lift_is_index(const struct lift *lift, unsigned array);
 /* Bytes of an array in shared memory that an access may reach, of `end` the first it does not. */
@@ -236,12 +256,19 @@ bool lift_sum_at_most(const struct lift_sum *a, const struct lift_sum *b);
 /* A sum that neither is larger than. */
 const struct lift_sum *lift_sum_cover(struct lift *lift, const struct lift_sum *a,
                                       const struct lift_sum *b);
+/* sum = name * factor + rest; false: the name is not there, or not so. */
+bool lift_sum_split(struct lift *lift, const struct lift_sum *sum, const char *name,
+                    const struct lift_sum **factor, const struct lift_sum **rest);
 /* As an expression without outer parentheses; NULL: it is too long. */
 const char *lift_sum_text(struct lift *lift, const struct lift_sum *sum);
 
 /* The largest offset that global accesses of an array reach, in bytes: by all blocks, or by those
  * up to `last_block`. */
 const char *lift_extent(struct lift *lift, unsigned array, bool whole);
+/* Of an access whose address is index * pitch + rest, `index` a register: the largest offset in the
+ * row, and bytes of the access. */
+bool lift_row_reach(struct lift *lift, unsigned at, unsigned index, const struct lift_sum **pitch,
+                    const struct lift_sum **rest, int64_t *bytes);
 /* And, for a window of blocks, the least: bytes from the array's start on; "0": from there. */
 const char *lift_first(struct lift *lift, unsigned array);
 /* A constraint on a register where an instruction runs, see lift_guard.c. */

@@ -168,6 +168,43 @@ const struct lift_sum *lift_sum_cover(struct lift *lift, const struct lift_sum *
     return sum;
 }
 
+/* The term without a name that it has once; false: it has the name otherwise, as in a quotient. */
+static bool take_name(struct lift_term *term, const char *name, bool *found)
+{
+    unsigned left = 0;
+    *found = false;
+    for (unsigned i = 0; i < term->names; i++) {
+        const bool same = strcmp(term->name[i], name) == 0;
+        if (same ? *found : strstr(term->name[i], name) != NULL)
+            return false;
+        *found |= same;
+        if (!same)
+            term->name[left++] = term->name[i];
+    }
+    term->names = left;
+    return true;
+}
+
+bool lift_sum_split(struct lift *lift, const struct lift_sum *sum, const char *name,
+                    const struct lift_sum **factor, const struct lift_sum **rest)
+{
+    struct lift_sum *of = make_sum(lift), *other = make_sum(lift);
+    if (!sum || !of || !other)
+        return false;
+    other->constant = sum->constant;
+    for (unsigned i = 0; i < sum->count; i++) {
+        struct lift_term term = sum->term[i];
+        bool found, fits = take_name(&term, name, &found);
+        if (fits && found && !term.names)
+            of->constant += term.times;
+        else if (!fits || !put_term(found ? of : other, &term))
+            return false;
+    }
+    *factor = of;
+    *rest = other;
+    return of->count || of->constant;
+}
+
 static void put_term_names(struct textbuf *out, const struct lift_term *term, int64_t times)
 {
     for (unsigned i = 0; i < term->names; i++)

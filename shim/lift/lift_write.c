@@ -473,6 +473,17 @@ static void put_lift_arrays(struct textbuf *out, const struct lift *lift)
     }
 }
 
+/* No access lies in a row before its index is loaded. */
+static void put_rows(struct textbuf *out, const struct lift *lift)
+{
+    static const char *const fields[] = {"base", "in", "got", "bytes", "place"};
+    for (unsigned i = 0; i < lift->rows; i++) {
+        for (unsigned k = 0; k < sizeof fields / sizeof *fields; k++)
+            textbuf_printf(out, "\t.reg .b64 %%cr%s%u;\n\tmov.b64 %%cr%s%u, 0;\n", fields[k], i,
+                           fields[k], i);
+    }
+}
+
 static void put_start(struct textbuf *out, const struct lift *lift)
 {
     textbuf_printf(out,
@@ -488,6 +499,7 @@ static void put_start(struct textbuf *out, const struct lift *lift)
                    "\tld.global.u32 %%cblocks, [%%ccall+%zu];\n",
                    CALL(first_block), CALL(blocks));
     put_lift_arrays(out, lift);
+    put_rows(out, lift);
     if (lift->products)
         textbuf_printf(out,
                        "\t.local .align 16 .b8 cuvet_product[%zu];\n\t.reg .b64 %%cproduct;\n"

@@ -5,6 +5,7 @@
 #include <string.h>
 #include "bind/extent.h"
 #include "compile/ptx_compiler.h"
+#include "lang/dtype.h"
 #include "lift/lift.h"
 #include "lift/lift_abi.h"
 #include "lifted/lift_params.h"
@@ -115,17 +116,36 @@ static enum skip refuse_shared(const struct binding *binding, struct error *why)
     return SKIP_NONE;
 }
 
+/* Rows that a clipped array names. */
+static void clip_rows(struct binding *binding, int index)
+{
+    struct bound_array *array = &binding->array[index];
+    array->rows.kept = true;
+    array->dim[0] = binding->array[bound_ids(array)].dim[0];
+    array->bytes = (uint64_t)array->dim[0] * (uint64_t)array->dim[1] * dtype_bytes(array->dtype);
+    for (int i = 0; i < binding->tensors; i++) {
+        if (binding->tensor_array[i] == index)
+            binding->call.tensor[i].dim[0] = array->dim[0];
+    }
+}
+
 enum skip side_lift_clip(struct binding *binding, struct error *why)
 {
     if (binding->picks && binding->pick[0].count == 1)
         binding->picks = 0; /* it covers the whole launch */
     for (int i = 0; i < binding->arrays; i++) {
         uint64_t room = 0;
+        if (binding->array[i].rows.by)
+            continue;
         if (extent_room(binding->array[i].address, &room, why)) {
             error_prefix(why, "argument '%s'", binding->array[i].name);
             return SKIP_EXTENT;
         }
         clip(binding, i, room);
+    }
+    for (int i = 0; i < binding->arrays; i++) {
+        if (binding->array[i].rows.by)
+            clip_rows(binding, i);
     }
     return refuse_shared(binding, why);
 }
@@ -257,8 +277,15 @@ static void fill_array(struct lift_array *out, const struct binding *binding, in
     uint64_t got = (uint64_t)(uintptr_t)from->got;
     if ((in && (in ^ base) % 16) || (got && (got ^ base) % 16))
         return;
-    *out =
-        (struct lift_array){base, in ? in : got, got ? got : in, (uint64_t)from->bytes, from->id};
+    *out = (struct lift_array){base, in ? in : got, got ? got : in, (uint64_t)from->bytes, from->id,
+                               0,    LIFT_WHOLE};
+    const struct bound_array *array = &binding->array[index];
+    if (array->rows.by) {
+        const uint64_t element = dtype_bytes(array->dtype);
+        out->bytes = (uint64_t)array->dim[1] * element;
+        out->pitch = (uint64_t)array->rows.stride[0] * element;
+        out->rows = (uint64_t)array->rows.limit;
+    }
 }
 
 struct blocks {

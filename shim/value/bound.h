@@ -30,6 +30,7 @@ struct bound_rows {
     int64_t runs, run_stride, run; /* elements */
     int64_t limit;                 /* rows from here on lie outside the array's memory */
     uint64_t reach;                /* bytes from the first row's start to its end */
+    bool kept;                     /* the indices are not numbered anew */
 };
 
 /* One array argument of this launch that is copied. Of one with touched rows dims, strides and

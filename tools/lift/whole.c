@@ -165,9 +165,13 @@ static void fill_arrays(struct whole *w, struct lift_call *call)
         const int number = w->region[i] =
             scene_region_of(w->scene, pointer_of_view(w, &view[i]), &offset); /* -1: null */
         if (number >= 0)
-            call->array[i] =
-                (struct lift_array){w->scene->address[number], w->before[number], w->after[number],
-                                    w->scene->region[number].bytes, i};
+            call->array[i] = (struct lift_array){w->scene->address[number],
+                                                 w->before[number],
+                                                 w->after[number],
+                                                 w->scene->region[number].bytes,
+                                                 i,
+                                                 0,
+                                                 LIFT_WHOLE};
     }
 }
 

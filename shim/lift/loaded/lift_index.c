@@ -32,7 +32,22 @@ static bool passes_index(const struct ptx_instruction *ins)
     return false;
 }
 
-/* The only instruction that writes the register, constants aside; -1: none, or several. */
+/* r = r + step, the step not from memory. */
+static bool increments(const struct lift *lift, const struct ptx_instruction *ins, unsigned reg)
+{
+    const struct ptx_operand *step = NULL;
+    bool own = false;
+    for (unsigned i = 1; strcmp(ins->opcode, "add") == 0 && i < ins->operand_count; i++) {
+        if (ins->operands[i].kind == PTX_REGISTER && ins->operands[i].reg == reg)
+            own = true;
+        else
+            step = &ins->operands[i];
+    }
+    return own && step && (step->kind != PTX_REGISTER || !lift->reg[step->reg].loaded);
+}
+
+/* The only instruction that writes the register, constants and increments aside; -1: none, or
+ * several. */
 static int only_writer(const struct lift *lift, unsigned reg)
 {
     int found = -1;
@@ -40,7 +55,7 @@ static int only_writer(const struct lift *lift, unsigned reg)
         const struct ptx_instruction *ins = &lift->kernel->instructions[i];
         bool constant = strcmp(ins->opcode, "mov") == 0 && ins->operand_count == 2 &&
                         ins->operands[1].kind == PTX_IMMEDIATE;
-        if (constant || !lift_writes(ins, reg))
+        if (constant || !lift_writes(ins, reg) || increments(lift, ins, reg))
             continue;
         if (found >= 0)
             return -1;

@@ -1,8 +1,8 @@
 /*
  * program.c - runs a kernel that Triton made, that stores to rows which memory names, and that no
- * entry names: `program FATBIN PTX KERNEL [near | far]`. Two of the rows of `put` are one, in
- * blocks side by side or far apart. It is launched many times, since its own PTX takes a while to
- * become its reference.
+ * entry names: `program FATBIN PTX KERNEL [near | far | large]`. Two of the rows of `put` are one,
+ * in blocks side by side or far apart; the weights of experts lie in a large allocation. It is
+ * launched many times, since its own PTX takes a while to become its reference.
  */
 #include "common/program.h"
 
@@ -11,9 +11,16 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LAUNCHES = 24, PAUSE_MS = 30, MOST = 16, THREADS = 128, SHARED = 16 << 10 };
-enum { ROWS = 64, WIDTH = 112 };                                               /* of put */
-enum { SLOTS = 48, TOP = 2, EXPERTS = 12, N = 80, K = 80, M = 16, TILES = 3 }; /* of experts */
+enum {
+    LAUNCHES = 24,
+    PAUSE_MS = 30,
+    MOST = 16,
+    THREADS = 128,
+    SHARED = 16 << 10,
+    LARGE = 64 << 20
+};
+enum { ROWS = 64, WIDTH = 112 };                                                /* of put */
+enum { SLOTS = 48, TOP = 2, EXPERTS = 12, N = 80, K = 272, M = 16, TILES = 3 }; /* of experts */
 
 static void *params[MOST];
 static unsigned count, grid;
@@ -85,13 +92,28 @@ static void add_order(void)
     grid = (unsigned)(tiles * TILES);
 }
 
+/* In front of those of other experts, which no token has. */
+static void add_weights(void)
+{
+    const size_t elements = EXPERTS * N * K;
+    const unsigned at = count;
+    CUdeviceptr large;
+    add_narrow(elements);
+    if (strcmp(word(2), "large"))
+        return;
+    CHECK(cuMemAlloc(&large, elements * 2 + LARGE));
+    CHECK(cuMemcpyDtoD(large, array[at], elements * 2));
+    CHECK(cuMemFree(array[at]));
+    array[at] = large;
+}
+
 static void experts(void)
 {
     float weights[SLOTS];
     for (int i = 0; i < SLOTS; i++)
         weights[i] = 0.25f + 0.01f * (float)i;
     add_narrow(SLOTS / TOP * K);
-    add_narrow(EXPERTS * N * K);
+    add_weights();
     result_bytes = SLOTS * N * 2;
     result = add_array(NULL, result_bytes);
     add_array(weights, sizeof weights);

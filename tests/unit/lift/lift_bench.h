@@ -192,8 +192,13 @@ static inline void fill_call(struct lift_call *call, const struct lift *lift,
     unsigned views = lift_views(lift, &view);
     for (unsigned i = 0; i < views; i++) {
         uint64_t address = params->array[view[i].param];
-        call->array[i] = (struct lift_array){address, before[view[i].param], copy_area(address),
-                                             area_of(address)->bytes - bench_cut, i};
+        call->array[i] = (struct lift_array){address,
+                                             before[view[i].param],
+                                             copy_area(address),
+                                             area_of(address)->bytes - bench_cut,
+                                             i,
+                                             0,
+                                             LIFT_WHOLE};
     }
     call->shared_bytes = (launch->shared + 15) / 16 * 16;
     call->blocks = launch->grid;

@@ -214,12 +214,44 @@ static void narrow_sums_are_found(void **state)
     assert_true(r.verdict.violations > SLOTS * N / 10);
 }
 
+static const char *window_let(const struct lift_windows *windows, const char *name)
+{
+    for (unsigned i = 0; i < windows->lets; i++) {
+        if (strcmp(windows->let[i].name, name) == 0)
+            return windows->let[i].text;
+    }
+    return "";
+}
+
+/* A window is one block, of which one element names the expert, whose weights alone are copied. */
+static void one_expert_is_copied(void **state)
+{
+    struct error err = {{0}};
+    struct lift *lift;
+    size_t bytes;
+    char *text = read_file(PTX("experts_bf16"), &bytes);
+    (void)state;
+    assert_int_equal(lift_make(&lift, text, bytes, "experts", 1 << 20, &err), LIFT_OK);
+    const struct lift_windows *windows = lift_windows(lift);
+    assert_non_null(windows);
+    assert_string_equal(window_let(windows, "windows"), "grid.x");
+    assert_string_equal(window_let(windows, "first5"),
+                        "(((first_block / max(1, ((p7 + 31) / 32))) * 4)) / 4 * 4 / 4");
+    assert_non_null(strstr(lift_signature(lift), "u8 p1?[@p5: (p10 * 2) / 1][(min("));
+    assert_non_null(strstr(lift_signature(lift), " - first5 from first5], "));
+    assert_non_null(strstr(lift_formals(lift), "in p1?[r5][n1]"));
+    assert_non_null(strstr(lift_formals(lift), ", touch r5 by p5"));
+    lift_free(lift);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_that_are_right_are_quiet),
         cmocka_unit_test(rows_that_are_wrong_are_found),
         cmocka_unit_test(narrow_sums_are_found),
+        cmocka_unit_test(one_expert_is_copied),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
