@@ -3,9 +3,11 @@
 #include <string.h>
 #include "lang/dtype.h"
 
-/* Where the lists' rows are placed: beyond all addresses of programs. */
-#define LISTS_BEGIN ((uint64_t)1 << 58)
-#define LISTS_EACH  ((uint64_t)1 << 44)
+/* Where the lists' rows are placed: beyond all addresses of programs, and below those that the
+ * interpreter keeps for itself. */
+#define LISTS_BEGIN ((uint64_t)1 << 47)
+#define LISTS_EACH  ((uint64_t)1 << 42)
+_Static_assert(LISTS_BEGIN + SPEC_MAX_ARRAYS * LISTS_EACH < (uint64_t)1 << 48, "48 bits");
 enum { LISTS_ALIGN = 256 };
 
 static struct bundle_array *find(struct bundle *bundle, const char *name)
