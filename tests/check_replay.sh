@@ -297,6 +297,21 @@ tiles() {
 }
 ok 'a kernel with tensor maps' tiles
 
+# A kernel that reads addresses from memory: what these lead to lies elsewhere, and lift finds where precision was lost.
+grouped() {
+    local folder=$scratch/grouped bundle
+    CUVET_SAMPLE=1 CUVET_BUDGET=off CUVET_EXIT_WAIT=60000 LD_LIBRARY_PATH=$CUVET_BUILD/softgpu "$cuvet" run -o "$folder" -- \
+        "$CUVET_BUILD/tests/scenario/grouped/program" "$CUVET_BUILD/tests/scenario/common/kernels.fatbin" \
+        tests/unit/lift/ptx/groups_narrow.ptx groups >"$scratch/out" 2>&1
+    for bundle in "$folder"/groups-*; do
+        gives 3 "reproduced every element that the launch writes has the program's bytes" "$cuvet" replay --device interpreter "$bundle" &&
+            gives 3 'lost at +PTX line [0-9]+: cvt.rn.bf16.f32' "$cuvet" lift "$bundle" &&
+            gives 3 'whole +not held on PTX interpreter: it reads addresses from memory' "$cuvet" lift --device interpreter "$bundle"
+        return
+    done
+}
+ok 'a kernel that reads addresses from memory' grouped
+
 # variables WAY HOOK REGISTRY: bundles of kernels that read variables of their module, which the program has set.
 variables() {
     local folder=$scratch/variables-$1-$2

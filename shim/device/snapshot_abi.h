@@ -70,10 +70,10 @@ struct snapshot_segment {
  * Element t of the indices: t counts through `dim`, outermost first, `stride` in elements of
  * id_bytes. Along `axis`, if it is none of -1, t counts chosen items.
  *
- * With `align` the elements are no indices but addresses, each of a row of `limit` bytes that
- * begins there (source, pitch and page are not used). One is followed only where it is a multiple
- * of `align` and its row lies in one of the call's ranges; where one is not, the seal's `missed` is
- * set.
+ * With `align` the elements are no indices but addresses, each of a row of `limit` bytes at least
+ * that begins there (source, pitch and page are not used). One is followed only where it is a
+ * multiple of `align` and so much of its row lies in one of the call's ranges, with which the row
+ * ends; where one is not, the seal's `missed` is set.
  */
 struct snapshot_touch {
     uint64_t source, target; /* as in snapshot_segment */

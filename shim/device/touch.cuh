@@ -49,14 +49,16 @@ static __device__ uint64_t find_row(const snapshot_call_rows &call, const snapsh
            (uint64_t)id % touch.page * touch.pitch[1];
 }
 
-/* Where the row at an address lies; 0, and a note for the seal, where it must not be followed. */
+/* Where the row at an address lies, and the end of its range; 0, and a note for the seal, where it
+ * must not be followed. */
 static __device__ uint64_t follow(const snapshot_call_rows &call, uint64_t align, uint64_t bytes,
-                                  uint64_t address)
+                                  uint64_t address, uint64_t *end)
 {
     bool aligned = address && address % align == 0;
 #pragma unroll 1
     for (uint32_t i = 0; aligned && i < call.ranges; i++) {
         const snapshot_range &range = call.range[i];
+        *end = range.end;
         if (address >= range.begin && address < range.end && range.end - address >= bytes)
             return address;
     }
@@ -70,27 +72,28 @@ static __device__ uint64_t follow(const snapshot_call_rows &call, uint64_t align
 struct touched_rows {
     const snapshot_call_rows &call;
     uint32_t last;
-    uint64_t place;
+    uint64_t place, end; /* no byte is copied from there on */
     __device__ uint64_t find(const snapshot_touch &touch, uint32_t t)
     {
         if (t == last)
             return place;
         last = t;
+        end = ~(uint64_t)0;
         return place = touch.align ? follow(call, touch.align, touch.limit,
-                                            (uint64_t)program_id(call, touch, t))
+                                            (uint64_t)program_id(call, touch, t), &end)
                                    : find_row(call, touch, t);
     }
 };
 
 /* A row by address may begin at any element, so a word of several may lie anyhow. */
-template <class Word> static __device__ void move_word(Word *to, uint64_t from)
+template <class Word> static __device__ void move_word(Word *to, uint64_t from, uint64_t end)
 {
-    if (from % sizeof(Word) == 0) {
+    if (from % sizeof(Word) == 0 && from + sizeof(Word) <= end) {
         *to = *(const Word *)from;
         return;
     }
 #pragma unroll 1
-    for (uint32_t i = 0; i < sizeof(Word); i++)
+    for (uint32_t i = 0; i < sizeof(Word) && from + i < end; i++)
         ((uint8_t *)to)[i] = ((const uint8_t *)from)[i];
 }
 
@@ -110,7 +113,8 @@ static __device__ void copy_words(touched_rows rows, const snapshot_touch &touch
         uint32_t at = ahead + i * (uint32_t)sizeof(Word), inside = at % row_bytes;
         uint64_t row = rows.find(touch, first + at / row_bytes);
         if (row)
-            move_word(&to[i], row + inside / touch.run * touch.run_pitch + inside % touch.run);
+            move_word(&to[i], row + inside / touch.run * touch.run_pitch + inside % touch.run,
+                      rows.end);
     }
 }
 
@@ -159,7 +163,7 @@ static __device__ void copy_piece(const snapshot_call_rows &call, const piece &m
     const snapshot_touch &touch = call.touch[index];
     uint64_t base = share_place(call.header);
     if (base)
-        copy_touched({call, ~0u, 0}, touch, base, number - touch.first_chunk);
+        copy_touched({call, ~0u, 0, 0}, touch, base, number - touch.first_chunk);
 }
 
 /* ---- numbering ---- */

@@ -136,9 +136,25 @@ static void hand_out_report(struct ending *ending, struct side *side, struct lan
     images_release(ending->images, image);
 }
 
-/* Why what the reference has found is no verdict; SKIP_NONE: it is one. */
-static enum skip why_not(struct side *side, struct lane *lane, struct error *why)
+/* Notes how far behind an address a lifted kernel has reached (lift_figures.reached), farther than
+ * any check of it before: the next copies cover that. */
+static bool reached_farther(struct lane *lane)
 {
+    const struct lift *lift = check_spec(lane->check)->lift;
+    const uint64_t reached = lane->numbers.measured;
+    if (!lift)
+        return false;
+    lane->numbers.measured = 0;
+    return lift_note_reached(lift, reached);
+}
+
+/* Why what the reference has found is no verdict; SKIP_NONE: it is one. */
+static enum skip why_not(struct side *side, struct lane *lane, bool farther, struct error *why)
+{
+    if (lane->numbers.refused && farther) { /* at most as often as sizes double */
+        gate_return(lane->check->gate.turn);
+        return SKIP_NEW_MEMORY;
+    }
     if (lane->numbers.refused) {
         error_set(why, STATUS_INVALID, "%s", touch_refusal(lane->check));
         return SKIP_REFUSED;
@@ -156,13 +172,15 @@ void ending_judge(struct ending *ending, struct side *side, struct lane *lane)
         lane->numbers.busy + (lane->digested || lane->items ? digest_busy(lane) : 0);
     struct error why = {{0}};
     transform_allow(side, lane);
+    const bool farther = reached_farther(lane);
     struct check_report report = describe_check(side, lane);
     const struct judged of = {&ending->judges, side, lane};
     /* What breaks a rule is a finding, also where an index leads the reference nowhere. */
     judges_report(&of, JUDGE_RULES, &report);
-    enum skip skip = report.state.rule ? SKIP_NONE : why_not(side, lane, &why);
+    enum skip skip = report.state.rule ? SKIP_NONE : why_not(side, lane, farther, &why);
     if (skip) {
-        ending_warn(ending, check, skip, why.text);
+        if (skip != SKIP_NEW_MEMORY)
+            ending_warn(ending, check, skip, why.text);
         lane->check = NULL;
         ending_skip(ending, side, check, skip);
         return;

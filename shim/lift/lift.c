@@ -149,7 +149,9 @@ static void put_pointer(struct textbuf *out, const struct lift *lift, const stru
         [ROLE_READ] = "const ", [ROLE_WRITE] = "", [ROLE_INOUT] = "inout "};
     textbuf_printf(out, "%s%s p%u?[", roles[view->role], dtype_word(view->dtype), view->param);
     unsigned size = dtype_size(view->dtype);
-    if (view->rows)
+    if (view->listed)
+        lift_put_table(out, lift, view, size);
+    else if (view->rows)
         textbuf_printf(out, "@p%u: (%s) / %u][(%s) / %u]", lift->view[view->rows - 1].param,
                        view->pitch, size, view->row, size);
     else if (view->first)
@@ -289,12 +291,14 @@ static const char *write_formals(struct lift *lift)
         [ROLE_READ] = "in", [ROLE_WRITE] = "out", [ROLE_INOUT] = "inout"};
     struct textbuf out;
     textbuf_init(&out);
-    for (unsigned i = 0; i < lift->views; i++) {
+    for (unsigned i = 0; i < lift->views - lift->tables; i++) {
         const struct lift_view *view = &lift->view[i];
         textbuf_printf(&out, "%s%s p%u?", i ? ", " : "", roles[view->role], view->param);
         if (view->rows)
             textbuf_printf(&out, "[r%u]", lift->view[view->rows - 1].param);
         textbuf_printf(&out, "[n%u]", view->param);
+        if (view->listed)
+            textbuf_printf(&out, "[m%u]", view->param);
     }
     for (unsigned i = 0; i < lift->views; i++) {
         if (lift_names_rows(lift, i))
@@ -323,7 +327,11 @@ static enum lift_refusal analyse(struct lift *lift, uint64_t window, struct erro
     if (refusal)
         return refusal;
     for (unsigned i = 0; i < lift->views; i++)
-        lift->view[i].extent = lift_extent(lift, i, true);
+        lift->view[i].extent = lift->view[i].listed ? NULL : lift_extent(lift, i, true);
+    for (unsigned i = lift->views - lift->tables; i < lift->views; i++) {
+        if (!lift->view[i].extent)
+            return lift_refuse(lift, NULL, LIFT_TABLE, err);
+    }
     lift_find_rows(lift);
     if (window)
         find_windows(lift, window);
@@ -340,8 +348,9 @@ enum lift_refusal lift_make(struct lift **out, const char *ptx, size_t bytes, co
     if (!lift)
         return LIFT_OTHER;
     lift->code = calloc(LIFT_CODES, sizeof *lift->code);
+    lift->reached = calloc(1, sizeof *lift->reached);
     enum lift_refusal refusal =
-        lift->code ? read_lift_kernel(lift, ptx, bytes, symbol, err) : LIFT_OTHER;
+        lift->code && lift->reached ? read_lift_kernel(lift, ptx, bytes, symbol, err) : LIFT_OTHER;
     if (!refusal)
         refusal = analyse(lift, window, err);
     if (refusal)
@@ -360,6 +369,7 @@ void lift_free(struct lift *lift)
     for (unsigned i = 0; lift->code && i < LIFT_CODES; i++)
         free(lift->code[i].image);
     free(lift->code);
+    free(lift->reached);
     free(lift);
 }
 
@@ -384,7 +394,7 @@ bool lift_code_failed(const struct lift *lift)
 unsigned lift_views(const struct lift *lift, const struct lift_view **out)
 {
     *out = lift->view;
-    return lift->views;
+    return lift->views - lift->tables;
 }
 
 const char *lift_signature(const struct lift *lift)
@@ -403,6 +413,28 @@ bool lift_has_maps(const struct lift *lift)
     for (unsigned i = 0; i < lift->views; i++)
         any |= lift->view[i].dims > 0;
     return any;
+}
+
+bool lift_has_tables(const struct lift *lift)
+{
+    return lift->tables > 0;
+}
+
+uint64_t lift_reached(const struct lift *lift)
+{
+    return atomic_load_explicit(lift->reached, memory_order_relaxed);
+}
+
+bool lift_note_reached(const struct lift *lift, uint64_t bytes)
+{
+    unsigned long long known = lift_reached(lift), wanted = 16;
+    while (wanted < bytes)
+        wanted *= 2;
+    while (bytes && known < wanted) {
+        if (atomic_compare_exchange_weak(lift->reached, &known, wanted))
+            return true;
+    }
+    return false;
 }
 
 bool lift_has_products(const struct lift *lift)

@@ -15,6 +15,7 @@ struct lift_state {
     int64_t index;
     uint32_t checked, violations, class_mismatch, wide;
     float max_abs, max_rel, max_ratio;
+    uint32_t reached; /* bytes behind an address of a table, at most */
     uint64_t began;
     lift_slot *slot; /* that the thread's block has taken; NULL: none */
 };
@@ -342,6 +343,7 @@ LIFT_FN void cuvet_lift_same(lift_state *s, const lift_call *call, uint32_t tens
             __int_as_float(0x7f800000));
 }
 
+#include "lift/loaded/lift_table.cuh"
 #include "lift/bulk/lift_bulk.cuh"
 
 /* ---- figures ---- */
@@ -411,6 +413,7 @@ static __device__ __noinline__ void answer(const lift_call *call)
     out.class_mismatch = f->class_mismatch;
     out.wide = f->wide;
     out.refused = f->refused;
+    out.measured = f->reached;
     out.max_abs = __longlong_as_double((long long)f->max_abs);
     out.max_rel = __longlong_as_double((long long)f->max_rel);
     out.max_ratio = __longlong_as_double((long long)f->max_ratio);
@@ -436,8 +439,11 @@ LIFT_FN void cuvet_lift_finish(lift_state *s, const lift_call *call, uint32_t re
     raise(&f->max_abs, mask, leader, s->max_abs);
     raise(&f->max_rel, mask, leader, s->max_rel);
     raise(&f->max_ratio, mask, leader, s->max_ratio);
+    const uint32_t reached = __reduce_max_sync(mask, s->reached);
     if (!leader)
         return;
+    if (reached)
+        atomicMax((unsigned long long *)&f->reached, (unsigned long long)reached);
     if (s->slot)
         leave_place(s->slot, (uint32_t)__popc(mask));
     atomicMax((unsigned long long *)&f->began, (unsigned long long)~s->began);

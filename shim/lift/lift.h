@@ -5,7 +5,8 @@
  * Such a reference has the kernel's formula, wrong or right. What it finds is lost precision (an
  * accumulator narrower than f32), wrong code generation, and faults of the hardware.
  *
- * A struct lift is immutable once it is made, but for its struct lift_code: any thread. Nothing
+ * A struct lift is immutable once it is made, but for its struct lift_code and lift_reached: any
+ * thread. Nothing
  * here calls the driver.
  */
 #ifndef LIFT_LIFT_H
@@ -41,10 +42,14 @@ struct lift;
     LIFT_REFUSAL(SPACE, "generic memory")                                                          \
     LIFT_REFUSAL(ORDERED, "ordered or volatile accesses")                                          \
     LIFT_REFUSAL(ADDRESS, "addresses that come from no parameter, or from several")                \
+    LIFT_REFUSAL(                                                                                  \
+        TABLE, "addresses from more than 6 tables, or some with other numbers or no known length") \
     LIFT_REFUSAL(MAP,                                                                              \
                  "tensor maps that are no parameters, nor made by each thread that uses them")     \
     LIFT_REFUSAL(ARRAYS, "more than 12 arrays")                                                    \
     LIFT_REFUSAL(READS_BACK, "it reads back what it has written")                                  \
+    LIFT_REFUSAL(SCATTER,                                                                          \
+                 "it writes at places from memory, behind addresses or by maps from there")        \
     LIFT_REFUSAL(WAITS, "branches that memory decides about, around barriers of some threads")     \
     LIFT_REFUSAL(NO_OUTPUT, "it writes nothing that can be compared")                              \
     LIFT_REFUSAL(SHARED, "shared memory of a fixed and of a launch's size")                        \
@@ -63,9 +68,11 @@ enum lift_refusal {
 const char *lift_refusal_text(enum lift_refusal refusal);
 
 /* An array behind a pointer parameter, or behind a tensor map, which a lifted kernel has as a
- * struct lift_map. */
+ * struct lift_map; or the arrays behind the addresses that a parameter's array, the table, has. */
 struct lift_view {
     unsigned param; /* index of the parameter */
+    bool listed;    /* there is a table: place `table` of lift_call.array */
+    unsigned table;
     enum role role; /* ROLE_READ, ROLE_WRITE or ROLE_INOUT */
     enum dtype dtype;
     unsigned dims; /* of the tensor whose map the parameter is; 0: it is a pointer */
@@ -111,6 +118,11 @@ const char *lift_signature(const struct lift *lift);
 const char *lift_formals(const struct lift *lift);
 /* Whether parameters are tensor maps. */
 bool lift_has_maps(const struct lift *lift);
+/* Whether it reads addresses from memory; bytes behind one that a check is to cover, a power of two
+ * (0: not known yet); and notes how many one has reached: whether that is more. Any thread. */
+bool lift_has_tables(const struct lift *lift);
+uint64_t lift_reached(const struct lift *lift);
+bool lift_note_reached(const struct lift *lift, uint64_t bytes);
 /* Whether it multiplies matrices: a check of it may take a thousand times as long as the launch. */
 bool lift_has_products(const struct lift *lift);
 /* NULL: each check covers all blocks. Else `window` is drawn from 0 to below `windows`. */

@@ -95,7 +95,8 @@ struct lift_bulk {
     uint32_t at;                   /* of the box in shared memory */
     uint32_t mine;                 /* whether there is a copy of this thread */
     int32_t corner[LIFT_MAP_DIMS]; /* of the box in the tensor */
-    uint32_t index;                /* of a store: the array's place in lift_call.array */
+    uint32_t index;                /* the array's place in lift_call.array */
+    uint32_t table;                /* of an array behind addresses: its table's; else 0 */
     uint32_t format, bytes;        /* of an element that has a shadow; others have `bytes` */
     uint32_t judged;               /* whether elements without a shadow are compared */
     uint32_t sent, mask, refused;  /* filled in: bytes of the box, threads, refused units */
@@ -108,14 +109,16 @@ struct lift_slot {
     uint32_t taken, ended; /* by a block; threads of it that have ended */
 };
 
-/* Sums over all threads; zeros at first, so everything is counted upwards. */
+/* Sums over all threads; zeros at first, so everything is counted upwards. The answer has `reached`
+ * as `measured`, for nothing is measured. */
 struct lift_figures {
     uint64_t checked, violations, class_mismatch, wide, refused;
     uint64_t max_abs, max_rel, max_ratio; /* bits of f64, which are ordered as the numbers are */
-    uint64_t worst; /* (bits of the ratio in f32) << 32 | ~(low bits of the index) */
-    uint64_t first; /* ~(tensor << 48 | index), the largest; 0: none */
-    uint64_t began; /* ~(nanoseconds of the first thread) */
-    uint64_t done;  /* threads */
+    uint64_t worst;   /* (bits of the ratio in f32) << 32 | ~(low bits of the index) */
+    uint64_t first;   /* ~(tensor << 48 | index), the largest; 0: none */
+    uint64_t began;   /* ~(nanoseconds of the first thread) */
+    uint64_t reached; /* bytes behind an address of a table, at most */
+    uint64_t done;    /* threads */
     struct lift_place worst_place[LIFT_PLACES], first_place[LIFT_PLACES];
 };
 

@@ -371,6 +371,9 @@ static sum most_counted(struct bound *b, unsigned reg)
     b->before = loop.head;
     sum start = most_written(b, reg, loop.head, loop.increment);
     b->before = outer;
+    int64_t first;
+    if (loop.below && lift_sum_is_number(start, &first) && first <= 0)
+        return add(b, most(b, loop.limit), number(b, -1));
     return start ? add(b, start, multiply(b, most(b, loop.step), most_turns(b, &loop))) : NULL;
 }
 

@@ -212,10 +212,31 @@ static bool read_loop_limit(const struct lift *lift, const struct ptx_instructio
            (read_counter(lift, ins, 1, first, out) || read_counter(lift, ins, 2, second, out));
 }
 
+/* A loop whose end is laid out in front of its body: the branch behind the increment goes forward,
+ * and nothing comes to it otherwise. So elsewhere the counter is below the limit. */
+static bool read_front_end(const struct lift *lift, struct lift_loop *out)
+{
+    unsigned at = out->increment + 1;
+    while (at < lift->kernel->instruction_count && !lift->step[at].target &&
+           lift->step[at].class_ != CLASS_BRANCH)
+        at++;
+    if (at == lift->kernel->instruction_count || lift->step[at].target)
+        return false;
+    const struct ptx_instruction *branch = &lift->kernel->instructions[at];
+    if (!read_loop_limit(lift, branch, out))
+        return false;
+    const struct ptx_instruction *ins = &lift->kernel->instructions[lift->reg[branch->guard].def];
+    out->head = out->increment;
+    out->below = !ptx_has_modifier(ins, "le") && !ptx_has_modifier(ins, "ge");
+    return true;
+}
+
 bool lift_find_loop(const struct lift *lift, unsigned reg, struct lift_loop *out)
 {
     int at = lift_find_increment(lift, reg, &out->step);
     int back = at < 0 ? -1 : lift_find_back(lift, (unsigned)at, &out->head);
     out->increment = (unsigned)at;
-    return back >= 0 && read_loop_limit(lift, &lift->kernel->instructions[back], out);
+    out->below = false;
+    return back >= 0 && (read_loop_limit(lift, &lift->kernel->instructions[back], out) ||
+                         read_front_end(lift, out));
 }

@@ -250,13 +250,13 @@ static const char *array_name(const struct lift_writer *w, const char *field, ch
     return out;
 }
 
-/* Whether the access lies in the array: %cq3 (and its guard holds), else %cq4; %ca1 is its offset.
- */
-static void put_range(struct lift_writer *w, const struct ptx_operand *memory, unsigned bytes)
+/* %ca1: the offset of an access in its array; %cq1: whether it does not lie there. */
+static void put_array_offset(struct lift_writer *w, const struct ptx_operand *memory,
+                             unsigned bytes)
 {
-    const struct ptx_operand *at = &memory->items[0];
     char name[24];
-    lift_put_plain(w, "sub.s64 %%ca1, %%r%u, %s;", at->reg, array_name(w, "base", name));
+    lift_put_plain(w, "sub.s64 %%ca1, %%r%u, %s;", memory->items[0].reg,
+                   array_name(w, "base", name));
     if (memory->offset)
         lift_put_plain(w, "add.s64 %%ca1, %%ca1, %lld;", (long long)memory->offset);
     lift_put_plain(w, "setp.gt.u64 %%cq1, %%ca1, %s;", array_name(w, "bytes", name));
@@ -264,6 +264,16 @@ static void put_range(struct lift_writer *w, const struct ptx_operand *memory, u
     lift_put_plain(w, "setp.lt.or.u64 %%cq1, %%ca2, %u, %%cq1;", bytes);
     lift_put_plain(w, "and.b64 %%ca2, %%ca1, %u;", bytes - 1);
     lift_put_plain(w, "setp.ne.or.s64 %%cq1, %%ca2, 0, %%cq1;");
+}
+
+/* Whether the access lies in the array: %cq3 (and its guard holds), else %cq4; %ca1 is its offset.
+ */
+static void put_range(struct lift_writer *w, const struct ptx_operand *memory, unsigned bytes)
+{
+    if (w->lift->view[w->step->array].listed)
+        lift_put_row(w, memory, bytes);
+    else
+        put_array_offset(w, memory, bytes);
     lift_put_plain(w, "not.pred %%cq3, %%cq1;");
     lift_put_plain(w, "mov.pred %%cq4, %%cq1;");
     if (w->ins->guarded) {
@@ -350,6 +360,8 @@ static void write_global_load(struct lift_writer *w)
         if (w->lift->reg[one->reg].shadow)
             lift_put_exact(w, one->reg);
     }
+    if (w->step->settled) /* without it nothing is known of the way */
+        lift_put_plain(w, "@%%cq4 bra $Lend;");
 }
 
 /* cp.async [shared], [global], bytes, or fewer of them: the rest is zeros. */

@@ -34,13 +34,18 @@ enum lift_kind { KIND_NONE, KIND_F32, KIND_F16, KIND_BF16, KIND_F16X2, KIND_BF16
 
 enum { LIFT_CHAIN = 5 /* narrow roundings one after another in a sum: an accumulator */ };
 
+/* All threads of the launch have a register alike, or those of a block, or each has its own. */
+enum { LEVEL_LAUNCH, LEVEL_BLOCK, LEVEL_THREAD };
+
 struct lift_register {
-    uint64_t roots; /* a bit for each parameter that its value may be an address of */
-    int def;        /* the only instruction that writes it; -1: none, -2: several */
-    uint8_t kind;   /* enum lift_kind */
+    uint64_t roots;  /* a bit for each parameter that its value may be an address of */
+    uint64_t behind; /* ... and for each whose array its value may be an address from */
+    int def;         /* the only instruction that writes it; -1: none, -2: several */
+    uint8_t kind;    /* enum lift_kind */
     bool shadow;
     bool derived;          /* floating-point arithmetic is behind its value */
     bool loaded;           /* it depends on what was in memory */
+    uint8_t level;         /* LEVEL_... */
     bool worked;           /* instructions compute with it; else it is only stored */
     uint8_t before, after; /* narrow roundings on a way of additions to it, and from it */
 };
@@ -55,6 +60,7 @@ struct lift_step {
     bool fresh;     /* no number with a shadow is in shared memory yet */
     int index;      /* of a scattered store: the register with the number that names the place */
     int row;        /* of an access to an array of rows: 1 + a place in lift.row */
+    bool settled;   /* of a load: what it reads is as good as a parameter of the launch's */
 };
 
 /* An array in shared memory that lies in the merged one. */
@@ -90,7 +96,8 @@ struct lift {
     struct lift_register *reg;
     struct lift_step *step;
     unsigned views;
-    struct lift_view view[REF_MAX_TENSORS];
+    struct lift_view view[REF_MAX_TENSORS]; /* tables of addresses are the last */
+    unsigned tables;
     uint64_t written, read;            /* a bit for each parameter */
     const struct ptx_variable *shared; /* NULL: none, or none that shadows can lie behind */
     struct ptx_variable merged;        /* of several arrays, which are its parts */
@@ -109,7 +116,10 @@ struct lift {
     struct lift_windows windows;
     unsigned steps, most_steps; /* of lift_extent.c: bounds of operands that were read */
     struct lift_code *code;     /* LIFT_CODES */
+    atomic_ullong *reached;     /* of lift_note_reached; in memory of its own, as the code is */
 };
+
+struct lift_writer;
 
 /* Notes why the kernel is not lifted: the line of `at` (NULL: none) and a sentence. */
 enum lift_refusal lift_refuse(const struct lift *lift, const struct ptx_instruction *at,
@@ -200,6 +210,20 @@ enum lift_refusal lift_find_arrays(struct lift *lift, struct error *err);
 /* Whether an instruction stores to global memory, where it has an array. */
 bool lift_stores(const struct lift *lift, unsigned at);
 
+/* Arrays behind addresses that are read from memory, see loaded/lift_table.c: the views of the
+ * tables go to the end; whether an instruction has one; the dims of the parameter; and the offset
+ * of an access in all rows, %ca1, or %cq1 where no row has it. */
+enum lift_refusal lift_find_tables(struct lift *lift, struct error *err);
+bool lift_reads_table(const struct lift *lift, unsigned at);
+void lift_put_table(struct textbuf *out, const struct lift *lift, const struct lift_view *view,
+                    unsigned element);
+void lift_put_row(struct lift_writer *w, const struct ptx_operand *memory, unsigned bytes);
+
+/* Levels of registers, see loaded/lift_level.c, and the settled loads of a kernel that has tables.
+ */
+void lift_find_levels(struct lift *lift);
+void lift_find_settled(struct lift *lift);
+
 /* Places and loops that depend on what was in memory, see loaded/. */
 enum lift_refusal lift_find_loaded(struct lift *lift, struct error *err);
 /* The number from memory that names a place: its register, and the array that it is loaded from;
@@ -286,6 +310,7 @@ unsigned lift_limits_if(const struct lift *lift, unsigned reg, bool holds, struc
 struct lift_loop {
     unsigned head, increment; /* instructions */
     const struct ptx_operand *step, *limit, *limit_step;
+    bool below; /* all its uses but the comparison have it below the limit */
 };
 bool lift_find_loop(const struct lift *lift, unsigned reg, struct lift_loop *out);
 bool lift_writes(const struct ptx_instruction *ins, unsigned reg);

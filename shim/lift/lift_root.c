@@ -7,8 +7,8 @@
 
 struct roots {
     struct lift *lift;
-    uint64_t roots;
-    uint64_t shared; /* of addresses in shared memory, taken together */
+    uint64_t roots, behind;
+    uint64_t shared, shared_behind; /* of addresses in shared memory, taken together */
     bool changed;
 };
 
@@ -24,14 +24,22 @@ static void gather_root(void *user, unsigned reg)
 {
     struct roots *r = user;
     r->roots |= r->lift->reg[reg].roots;
+    r->behind |= r->lift->reg[reg].behind;
+}
+
+/* Adds some bits to others; whether any was new. */
+static bool join_roots(uint64_t *there, uint64_t bits)
+{
+    const uint64_t was = *there;
+    *there |= bits;
+    return *there != was;
 }
 
 static void give_root(void *user, unsigned reg)
 {
     struct roots *r = user;
-    uint64_t *there = &r->lift->reg[reg].roots;
-    r->changed |= (*there | r->roots) != *there;
-    *there |= r->roots;
+    r->changed |= join_roots(&r->lift->reg[reg].roots, r->roots);
+    r->changed |= join_roots(&r->lift->reg[reg].behind, r->behind);
 }
 
 static void note_def(void *user, unsigned reg)
@@ -58,11 +66,22 @@ static void pass_shared_roots(struct roots *r, const struct ptx_instruction *ins
     bool address = ins->space == PTX_SHARED && ptx_type_bits(ins->types[0]) == 64;
     if (address && strcmp(ins->opcode, "st") == 0) {
         lift_each_register(&ins->operands[1], gather_root, r);
-        r->changed |= (r->shared | r->roots) != r->shared;
-        r->shared |= r->roots;
+        r->changed |= join_roots(&r->shared, r->roots);
+        r->changed |= join_roots(&r->shared_behind, r->behind);
     } else if (address && strcmp(ins->opcode, "ld") == 0) {
         r->roots = r->shared;
+        r->behind = r->shared_behind;
     }
+}
+
+/* A number of 64 bits from an array may be an address. */
+static void pass_loaded_root(struct roots *r, const struct ptx_instruction *ins)
+{
+    const struct ptx_operand *at =
+        ins->operand_count > 1 && ins->operands[1].count ? &ins->operands[1].items[0] : NULL;
+    if (at && strcmp(ins->opcode, "ld") == 0 && ins->space == PTX_GLOBAL &&
+        at->kind == PTX_REGISTER && ptx_type_bits(ins->types[0]) == 64)
+        r->behind = r->lift->reg[at->reg].roots & ~MODULE;
 }
 
 /* The addresses that an instruction passes on: those of sums, of choices, and of copies. */
@@ -70,7 +89,7 @@ static void spread_roots(struct roots *r, const struct ptx_instruction *ins)
 {
     static const char *const passing[] = {"mov", "add", "sub", "selp", "cvta", "mad", "min", "max"};
     const struct ptx_operand *o = ins->operands;
-    r->roots = 0;
+    r->roots = r->behind = 0;
     if (strcmp(ins->opcode, "ld") == 0 && ins->space == PTX_PARAM && o[1].count) {
         const struct ptx_operand *at = &o[1].items[0];
         bool address = ptx_type_bits(ins->types[0]) == 64 && at->kind == PTX_ADDRESS_OF;
@@ -80,6 +99,7 @@ static void spread_roots(struct roots *r, const struct ptx_instruction *ins)
     if (strcmp(ins->opcode, "mov") == 0 && of_module(&o[1]))
         r->roots = MODULE;
     pass_shared_roots(r, ins);
+    pass_loaded_root(r, ins);
     for (unsigned i = 0; i < sizeof passing / sizeof *passing; i++) {
         bool mad = strcmp(passing[i], "mad") == 0;
         if (strcmp(ins->opcode, passing[i]) != 0)
@@ -102,17 +122,23 @@ static void find_roots(struct lift *lift)
 
 /* ---- arrays ---- */
 
-/* The only parameter that an address comes from; -1: none, or several. */
-static int param_of(const struct lift *lift, const struct ptx_operand *at)
+/* Where an address comes from: the only parameter, or the only one whose array it was read from. */
+struct origin {
+    int param; /* -1: none, or several */
+    bool listed;
+};
+
+static struct origin address_origin(const struct lift *lift, const struct ptx_operand *at)
 {
-    uint64_t roots = at->kind == PTX_REGISTER ? lift->reg[at->reg].roots : 0;
-    return roots && !(roots & (roots - 1)) ? __builtin_ctzll(roots) : -1;
+    const struct lift_register *reg = at->kind == PTX_REGISTER ? &lift->reg[at->reg] : NULL;
+    const bool listed = reg && !reg->roots;
+    const uint64_t roots = !reg ? 0 : listed ? reg->behind : reg->roots;
+    return (struct origin){roots && !(roots & (roots - 1)) ? __builtin_ctzll(roots) : -1, listed};
 }
 
-/* The parameter that the address of an access comes from; -1: none, or several. */
-static int root_of(const struct lift *lift, const struct ptx_operand *memory)
+static struct origin root_of(const struct lift *lift, const struct ptx_operand *memory)
 {
-    return memory->count ? param_of(lift, &memory->items[0]) : -1;
+    return memory->count ? address_origin(lift, &memory->items[0]) : (struct origin){.param = -1};
 }
 
 /* Whether a table of the module's own is read, which the lifted module has as well. */
@@ -123,15 +149,16 @@ static bool is_table(const struct lift *lift, const struct ptx_operand *memory)
            (of_module(at) || (at->kind == PTX_REGISTER && lift->reg[at->reg].roots == MODULE));
 }
 
-static int find_param_view(struct lift *lift, unsigned param)
+static int find_param_view(struct lift *lift, struct origin from)
 {
+    const struct lift_view made = {.param = (unsigned)from.param, .listed = from.listed};
     for (unsigned i = 0; i < lift->views; i++) {
-        if (lift->view[i].param == param)
+        if (lift->view[i].param == made.param && lift->view[i].listed == made.listed)
             return (int)i;
     }
     if (lift->views == REF_MAX_TENSORS)
         return -1;
-    lift->view[lift->views].param = param;
+    lift->view[lift->views] = made;
     return (int)lift->views++;
 }
 
@@ -190,16 +217,19 @@ static void note_view(struct lift *lift, unsigned at, int view, bool writes)
 }
 
 /* The parameter behind a bulk copy: a map, or the address in a map that the kernel makes. */
-static int bulk_param(const struct lift *lift, unsigned at, unsigned *dims)
+static struct origin bulk_origin(const struct lift *lift, unsigned at, unsigned *dims)
 {
     const struct ptx_instruction *ins = &lift->kernel->instructions[at];
-    int param = lift_map_param(lift, ins, dims), number = lift->step[at].made;
+    struct origin from = {.param = lift_map_param(lift, ins, dims)};
+    const int number = lift->step[at].made;
     if (number < 0)
-        return param;
+        return from;
     const struct lift_made *made = &lift->made[number];
-    param = made->rank == *dims ? param_of(lift, made->address) : -1;
+    from = address_origin(lift, made->address);
+    if (made->rank != *dims)
+        from.param = -1;
     *dims = 0;
-    return param;
+    return from;
 }
 
 /* A bulk copy's array is a tensor. */
@@ -209,9 +239,9 @@ static enum lift_refusal note_bulk(struct lift *lift, unsigned at, struct error 
     bool store = lift->step[at].class_ == CLASS_BULK_STORE;
     unsigned dims, views = lift->views;
     lift->step[at].made = (int8_t)lift_made_of(lift, ins);
-    int param = bulk_param(lift, at, &dims);
-    int view = param < 0 ? -1 : find_param_view(lift, (unsigned)param);
-    if (param < 0 || (view >= 0 && view < (int)views && lift->view[view].dims != dims))
+    const struct origin from = bulk_origin(lift, at, &dims);
+    int view = from.param < 0 ? -1 : find_param_view(lift, from);
+    if (from.param < 0 || (view >= 0 && view < (int)views && lift->view[view].dims != dims))
         return lift_refuse(lift, ins, LIFT_MAP, err);
     if (view < 0)
         return lift_refuse(lift, ins, LIFT_ARRAYS, err);
@@ -255,10 +285,10 @@ static enum lift_refusal note_access(struct lift *lift, unsigned at, struct erro
         lift->step[at].class_ = CLASS_OTHER;
         return LIFT_OK;
     }
-    int param = root_of(lift, &ins->operands[memory]);
-    if (param < 0)
+    const struct origin from = root_of(lift, &ins->operands[memory]);
+    if (from.param < 0)
         return lift_refuse(lift, ins, LIFT_ADDRESS, err);
-    int view = find_param_view(lift, (unsigned)param);
+    int view = find_param_view(lift, from);
     if (view < 0)
         return lift_refuse(lift, ins, LIFT_ARRAYS, err);
     note_view(lift, at, view, class_ == CLASS_STORE);
@@ -368,11 +398,14 @@ enum lift_refusal lift_find_arrays(struct lift *lift, struct error *err)
     enum lift_refusal refusal = LIFT_OK;
     find_defs(lift);
     find_roots(lift);
+    lift_find_levels(lift);
     for (unsigned i = 0; i < lift->kernel->instruction_count; i++)
         lift->step[i].array = lift->step[i].made = -1;
     refusal = lift_find_made(lift, err);
     for (unsigned i = 0; !refusal && i < lift->kernel->instruction_count; i++)
         refusal = note_access(lift, i, err);
+    if (!refusal)
+        refusal = lift_find_tables(lift, err);
     if (!refusal)
         refusal = refuse_reading_maps(lift, err);
     for (unsigned i = 0; i < lift->views; i++) {

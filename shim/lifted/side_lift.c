@@ -97,6 +97,27 @@ static void clip(struct binding *binding, int index, uint64_t room)
     }
 }
 
+enum { ROW_BYTES = 64 << 10 /* behind an address, until a check has reached farther */ };
+
+/* What addresses lead to may end with its memory at once, or where no check has reached: of an
+ * array of rows, one run of elements each. */
+static void clip_rows(struct binding *binding, int index, uint64_t reached)
+{
+    struct bound_array *array = &binding->array[index];
+    const uint64_t element = dtype_bytes(array->dtype);
+    const uint64_t most = reached > ROW_BYTES ? reached : ROW_BYTES;
+    array->rows.reach = element;
+    if ((uint64_t)array->dim[1] * element <= most)
+        return;
+    array->dim[1] = array->stride[0] = array->rows.run = array->rows.stride[0] =
+        (int64_t)(most / element);
+    array->bytes = (uint64_t)array->dim[0] * most;
+    for (int i = 0; i < binding->tensors; i++) {
+        if (binding->tensor_array[i] == index)
+            binding->call.tensor[i].dim[1] = binding->call.tensor[i].stride[0] = array->dim[1];
+    }
+}
+
 /* Two arrays that begin at one address and are both written: of each element the last store alone
  * is left to compare, whichever array it was of. */
 static enum skip refuse_shared(const struct binding *binding, struct error *why)
@@ -104,7 +125,8 @@ static enum skip refuse_shared(const struct binding *binding, struct error *why)
     const struct bound_array *array = binding->array;
     for (int i = 0; i < binding->arrays; i++) {
         for (int j = 0; j < i; j++) {
-            if (array[i].address == array[j].address && role_writes(array[i].role) &&
+            const bool listed = array[i].rows.listed || array[j].rows.listed;
+            if (!listed && array[i].address == array[j].address && role_writes(array[i].role) &&
                 role_writes(array[j].role)) {
                 error_set(why, STATUS_UNSUPPORTED,
                           "'%s' and '%s' are written, and are the same memory", array[j].name,
@@ -117,7 +139,7 @@ static enum skip refuse_shared(const struct binding *binding, struct error *why)
 }
 
 /* Rows that a clipped array names. */
-static void clip_rows(struct binding *binding, int index)
+static void clip_touched(struct binding *binding, int index)
 {
     struct bound_array *array = &binding->array[index];
     array->rows.kept = true;
@@ -129,12 +151,16 @@ static void clip_rows(struct binding *binding, int index)
     }
 }
 
-enum skip side_lift_clip(struct binding *binding, struct error *why)
+enum skip side_lift_clip(const struct lift *lift, struct binding *binding, struct error *why)
 {
     if (binding->picks && binding->pick[0].count == 1)
         binding->picks = 0; /* it covers the whole launch */
     for (int i = 0; i < binding->arrays; i++) {
         uint64_t room = 0;
+        if (binding->array[i].rows.listed) {
+            clip_rows(binding, i, lift_reached(lift));
+            continue;
+        }
         if (binding->array[i].rows.by)
             continue;
         if (extent_room(binding->array[i].address, &room, why)) {
@@ -144,8 +170,8 @@ enum skip side_lift_clip(struct binding *binding, struct error *why)
         clip(binding, i, room);
     }
     for (int i = 0; i < binding->arrays; i++) {
-        if (binding->array[i].rows.by)
-            clip_rows(binding, i);
+        if (binding->array[i].rows.by && !binding->array[i].rows.listed)
+            clip_touched(binding, i);
     }
     return refuse_shared(binding, why);
 }
@@ -273,19 +299,36 @@ static void fill_array(struct lift_array *out, const struct binding *binding, in
     int index = binding->tensor_array[tensor];
     if (index < 0)
         return;
-    uint64_t base = binding->array[index].address, in = (uint64_t)(uintptr_t)from->in;
+    const struct bound_array *array = &binding->array[index];
+    uint64_t base = array->rows.listed ? 0 : array->address, in = (uint64_t)(uintptr_t)from->in;
     uint64_t got = (uint64_t)(uintptr_t)from->got;
     if ((in && (in ^ base) % 16) || (got && (got ^ base) % 16))
         return;
     *out = (struct lift_array){base, in ? in : got, got ? got : in, (uint64_t)from->bytes, from->id,
                                0,    LIFT_WHOLE};
-    const struct bound_array *array = &binding->array[index];
-    if (array->rows.by) {
+    if (array->rows.by && !array->rows.listed) {
         const uint64_t element = dtype_bytes(array->dtype);
         out->bytes = (uint64_t)array->dim[1] * element;
         out->pitch = (uint64_t)array->rows.stride[0] * element;
         out->rows = (uint64_t)array->rows.limit;
     }
+}
+
+/* The table of addresses that a tensor is behind, of which the check has a copy. */
+static void fill_table(struct lift_call *out, const struct check *check, int tensor,
+                       const struct lift_view *view)
+{
+    const int index = check->binding.tensor_array[tensor];
+    if (index < 0 || !view->listed)
+        return;
+    const int table = bound_ids(&check->binding.array[index]);
+    const struct bound_array *array = &check->binding.array[table];
+    const struct placement *placement = &check->placement[table];
+    const int64_t offset = placement->before != NOT_COPIED ? placement->before : placement->after;
+    const uint64_t at = check->room.at + (uint64_t)offset;
+    if ((at ^ array->address) % 16 == 0)
+        out->array[view->table] =
+            (struct lift_array){array->address, at, at, array->bytes, 0, 0, LIFT_WHOLE};
 }
 
 struct blocks {
@@ -310,8 +353,12 @@ static void fill_lift_call(struct lift_call *out, const struct check *check,
     const uint32_t *grid = check->how.grid, *block = check->how.block;
     struct blocks blocks = blocks_of(check);
     *out = (struct lift_call){.shared_bytes = (check->how.shared_bytes + 15) / 16 * 16};
-    for (int i = 0; i < check->binding.tensors; i++)
+    const struct lift_view *view;
+    lift_views(check_spec(check)->lift, &view);
+    for (int i = 0; i < check->binding.tensors; i++) {
         fill_array(&out->array[i], &check->binding, i, &call->tensor[i]);
+        fill_table(out, check, i, &view[i]);
+    }
     out->first_block = blocks.first;
     out->blocks = grid[0];
     out->threads = (uint64_t)blocks.count * grid[1] * grid[2] * block[0] * block[1] * block[2];

@@ -22,9 +22,10 @@ void side_lifts_open(struct side *side, struct ptx_compiler *compiler);
  * waits. Any thread, no lock. */
 enum skip side_lift_request(struct side *side, const struct kernel_spec *spec, bool *wake);
 
-/* The extents that PTX shows may be too large: each array ends with its memory at the latest.
- * SKIP_SHAPE: two arrays that are written begin at one address. */
-enum skip side_lift_clip(struct binding *binding, struct error *why);
+/* The extents that PTX shows may be too large: each array ends with its memory at the latest, and
+ * what is behind an address where checks have found it to end. SKIP_SHAPE: two arrays that are
+ * written begin at one address. */
+enum skip side_lift_clip(const struct lift *lift, struct binding *binding, struct error *why);
 
 /* Whether something is to be compiled or loaded. Any thread. */
 bool side_lifts_due(const struct side *side);

@@ -29,8 +29,9 @@ struct bound_rows {
     int64_t page, stride[2];       /* page 1: stride[1] is 0 */
     int64_t runs, run_stride, run; /* elements */
     int64_t limit;                 /* rows from here on lie outside the array's memory */
-    uint64_t reach;                /* bytes from the first row's start to its end */
-    bool kept;                     /* the indices are not numbered anew */
+    uint64_t reach; /* bytes from the first row's start to its end; of listed rows that may end with
+                       their memory those that there are at least */
+    bool kept;      /* the indices are not numbered anew */
 };
 
 /* One array argument of this launch that is copied. Of one with touched rows dims, strides and

@@ -341,7 +341,9 @@ static bool fits(struct whole *w, double unit)
             &why, STATUS_UNSUPPORTED,
             "the declared accumulator is narrower than f32, which rewritten PTX is held against");
     else if (!lift_make(&w->lift, w->stage->text, w->stage->length, w->scene->kernel, 0, &why)) {
-        if (has_foreign_maps(w))
+        if (lift_has_tables(w->lift))
+            error_set(&why, STATUS_UNSUPPORTED, "it reads addresses from memory");
+        else if (has_foreign_maps(w))
             error_set(&why, STATUS_UNSUPPORTED,
                       "its parameters are tensor maps, of which the bundle has a driver's bytes");
         else if (!find_shared_views(w, &first, &second))

@@ -161,7 +161,6 @@ static void put_elements(struct lift_writer *w)
     static const unsigned formats[] = {[DTYPE_F16] = LIFT_F16, [DTYPE_BF16] = LIFT_BF16};
     const enum dtype dtype = w->lift->view[w->step->array].dtype;
     bool half = dtype == DTYPE_F16 || dtype == DTYPE_BF16;
-    put_word(w, BULK(index), (unsigned)w->step->array);
     put_word(w, BULK(format), half ? formats[dtype] : LIFT_F32);
     put_word(w, BULK(bytes), half ? 2 : dtype == DTYPE_F32 ? 4 : 1);
     put_word(w, BULK(judged), !w->lift->bare);
@@ -184,6 +183,8 @@ static void put_bulk(struct lift_writer *w)
                    offsetof(struct lift_call, array) +
                        (size_t)w->step->array * sizeof(struct lift_array));
     lift_put_plain(w, "st.local.b64 [cuvet_bulk+%zu], %%ca0;", BULK(array));
+    put_word(w, BULK(index), (unsigned)w->step->array);
+    put_word(w, BULK(table), w->lift->view[w->step->array].table);
     put_long(w, BULK(cells), cells ? "%ccells" : "0");
     lift_put_plain(w, "mov.u32 %%ci0, %s;", cells ? w->lift->shared->name : "0");
     lift_put_plain(w, "st.local.b32 [cuvet_bulk+%zu], %%ci0;", BULK(shared));

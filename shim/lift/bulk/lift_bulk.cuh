@@ -112,15 +112,37 @@ static __device__ uint32_t gather_copies(lift_bulk *own)
     return __ballot_sync(own->mask, own->mine != 0);
 }
 
+/* The array that a map describes, where it lies behind an address: its row, whose bytes are counted
+ * from the first row on. */
+static __device__ lift_array row_of_map(lift_state *s, const lift_call *call, const lift_bulk *own,
+                                        const lift_map *map)
+{
+    lift_array row = call->array[own->index];
+    uint64_t at = 0, all = (uint64_t)map->size[0] * map->element;
+    if (own->table)
+        at = cuvet_lift_row(s, call, own->index, own->table, map->address, 16);
+    for (uint32_t d = 1; d < map->rank; d++)
+        all += (uint64_t)(map->size[d] - 1) * map->stride[d - 1];
+    if (own->table && at != ~(uint64_t)0)
+        note_reached(s, at % row_bytes(call, own->index, own->table) + all);
+    const uint64_t each = row_bytes(call, own->index, own->table);
+    row.base = map->address - at;
+    row.bytes = !each || at == ~(uint64_t)0 ? 0 : at / each * each + each;
+    return row;
+}
+
 static __device__ uint32_t rank_of(uint32_t mask)
 {
     return (uint32_t)__popc(mask & ((1u << lane_of()) - 1));
 }
 
-LIFT_FN void cuvet_lift_bulk_load(lift_state *, const lift_call *, lift_bulk *own)
+LIFT_FN void cuvet_lift_bulk_load(lift_state *s, const lift_call *call, lift_bulk *own)
 {
     uint32_t rest = gather_copies(own);
     const lift_map *map = (const lift_map *)own->map;
+    const lift_array row = row_of_map(s, call, own, map);
+    if (own->table)
+        own->array = (uint64_t)&row;
     const lift_array *array = (const lift_array *)own->array;
     const uint32_t units = own->sent / UNIT, together = (uint32_t)__popc(own->mask);
     for (lift_bulk box = *own; next_box(&box, own, &rest);) {
@@ -181,6 +203,9 @@ LIFT_FN void cuvet_lift_bulk_store(lift_state *s, const lift_call *call, lift_bu
 {
     uint32_t rest = gather_copies(own);
     const lift_map *map = (const lift_map *)own->map;
+    const lift_array row = row_of_map(s, call, own, map);
+    if (own->table)
+        own->array = (uint64_t)&row;
     const lift_array *array = (const lift_array *)own->array;
     const uint32_t units = own->sent / UNIT, together = (uint32_t)__popc(own->mask);
     for (lift_bulk box = *own; next_box(&box, own, &rest);) {

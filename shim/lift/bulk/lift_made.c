@@ -110,14 +110,23 @@ static void require_uniform(struct uniform *u, const struct ptx_instruction *at,
         u->fine = u->fine && o->kind == PTX_IMMEDIATE;
 }
 
+/* Whether no instruction writes the register from one on and before another. */
+static bool is_kept(const struct ptx_instruction *at, unsigned reg,
+                    const struct ptx_instruction *until)
+{
+    while (at < until && !lift_writes(at, reg))
+        at++;
+    return at == until;
+}
+
 /* Whether all threads of a block have the operand alike there, and until another instruction. */
 static bool is_uniform(const struct lift *lift, const struct ptx_instruction *at,
                        const struct ptx_operand *o, const struct ptx_instruction *until)
 {
     struct uniform u = {lift, 0, true};
-    require_uniform(&u, at, o);
-    return u.fine && (o->kind != PTX_REGISTER ||
-                      writer_before(lift, o->reg, at) == writer_before(lift, o->reg, until));
+    if (o->kind != PTX_REGISTER || lift->reg[o->reg].level == LEVEL_THREAD)
+        require_uniform(&u, at, o);
+    return u.fine && (o->kind != PTX_REGISTER || is_kept(at, o->reg, until));
 }
 
 /* ---- reading ---- */

@@ -6,9 +6,14 @@
 #include <string.h>
 #include "lift/lift_parts.h"
 
+/* Loads that count: all; those that are not settled; nor from tables, whose addresses lead to
+ * different memory. */
+enum loads { ALL_LOADS, UNSETTLED_LOADS, INDEX_LOADS };
+
 struct loaded {
     struct lift *lift;
     bool any, changed;
+    enum loads loads;        /* what counts as memory */
     bool local;              /* local memory has what depends on memory */
     bool strays;             /* memory decides which way a thread goes */
     bool *passed;            /* or, for each instruction, whether it passes over it */
@@ -174,17 +179,23 @@ static bool takes_loaded(struct loaded *l, unsigned at)
     case CLASS_PRODUCT:
         return true;
     case CLASS_LOAD:
+        if (l->loads != ALL_LOADS && l->lift->step[at].settled)
+            return false;
+        if (l->loads == INDEX_LOADS && lift_reads_table(l->lift, at))
+            return false;
         return ins->space != PTX_SHARED || l->strays || loads_loaded(l, at);
     default:
         return l->local && ins->space == PTX_LOCAL && strcmp(ins->opcode, "ld") == 0;
     }
 }
 
-static bool spread_loaded(struct lift *lift)
+static bool spread_loaded(struct lift *lift, enum loads loads)
 {
-    struct loaded l = {.lift = lift};
+    struct loaded l = {.lift = lift, .loads = loads};
     if (!find_spans(&l))
         return false;
+    for (unsigned i = 0; i < lift->kernel->register_count; i++)
+        lift->reg[i].loaded = false;
     do {
         l.changed = false;
         l.strays = branches_loaded(lift);
@@ -254,24 +265,55 @@ static bool any_counts_loaded(struct lift *lift)
     return false;
 }
 
-enum lift_refusal lift_find_loaded(struct lift *lift, struct error *err)
+/* ---- stores ---- */
+
+/* What decides on where the array of a map lies. */
+static void gather_map(struct loaded *l, const struct lift_made *made)
 {
-    const struct ptx_instruction *counting = find_instruction(lift, counts_threads);
-    const struct ptx_instruction *waiting = find_instruction(lift, waits_at_mbarrier);
-    if (!spread_loaded(lift))
-        return LIFT_OTHER;
-    const bool any = branches_loaded(lift);
-    /* Where accesses are refused, threads may go other ways than the kernel's. */
-    if (waiting && (any || any_counts_loaded(lift)))
-        return lift_refuse(lift, waiting, LIFT_WAITS, err);
+    lift_each_register(made->address, gather_loaded, l);
+    for (unsigned i = 1; i < made->rank; i++)
+        lift_each_register(made->stride[i - 1], gather_loaded, l);
+}
+
+/* Stores at places that memory decides on, to arrays behind addresses or to others. Kernels that
+ * read addresses from memory have none. */
+static enum lift_refusal find_scattered(struct lift *lift, bool listed, struct error *err)
+{
     for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
         const struct ptx_instruction *ins = &lift->kernel->instructions[i];
-        struct loaded l = {.lift = lift};
+        const struct lift_step *step = &lift->step[i];
+        struct loaded place = {.lift = lift}, map = {.lift = lift};
         lift->step[i].index = -1;
-        if (lift_stores(lift, i) && lift->step[i].array >= 0)
-            lift_each_register(&ins->operands[0], gather_loaded, &l);
-        if (l.any)
+        if (!lift_stores(lift, i) || step->array < 0 || lift->view[step->array].listed != listed)
+            continue;
+        lift_each_register(&ins->operands[0], gather_loaded, &place);
+        if (step->made >= 0)
+            gather_map(&map, &lift->made[step->made]);
+        if (map.any || (place.any && lift->tables))
+            return lift_refuse(lift, ins, LIFT_SCATTER, err);
+        if (place.any)
             lift_note_scattered(lift, i);
+    }
+    return LIFT_OK;
+}
+
+/* Settled loads may decide on places behind addresses, each of which has its own memory. */
+static enum lift_refusal find_scatter(struct lift *lift, struct error *err)
+{
+    if (lift->tables && !spread_loaded(lift, INDEX_LOADS))
+        return LIFT_OTHER;
+    enum lift_refusal refusal = find_scattered(lift, true, err);
+    if (!refusal && lift->tables && !spread_loaded(lift, ALL_LOADS))
+        refusal = LIFT_OTHER;
+    return refusal ? refusal : find_scattered(lift, false, err);
+}
+
+/* The loops that refused accesses end. */
+static enum lift_refusal find_leaving(struct lift *lift, bool any, struct error *err)
+{
+    const struct ptx_instruction *counting = find_instruction(lift, counts_threads);
+    for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
+        const struct ptx_instruction *ins = &lift->kernel->instructions[i];
         bool back = lift->step[i].class_ == CLASS_BRANCH && ins->operands[0].target <= i;
         /* Without a guard the loop is left from its middle: any branch may decide that. */
         bool decides = ins->guarded ? lift->reg[ins->guard].loaded && !end_of_passed(lift, i) : any;
@@ -280,4 +322,18 @@ enum lift_refusal lift_find_loaded(struct lift *lift, struct error *err)
             return lift_refuse(lift, counting, LIFT_WAITS, err);
     }
     return LIFT_OK;
+}
+
+enum lift_refusal lift_find_loaded(struct lift *lift, struct error *err)
+{
+    const struct ptx_instruction *waiting = find_instruction(lift, waits_at_mbarrier);
+    lift_find_settled(lift);
+    if (!spread_loaded(lift, UNSETTLED_LOADS))
+        return LIFT_OTHER;
+    const bool any = branches_loaded(lift);
+    /* Where accesses are refused, threads may go other ways than the kernel's. */
+    if (waiting && (any || any_counts_loaded(lift)))
+        return lift_refuse(lift, waiting, LIFT_WAITS, err);
+    enum lift_refusal refusal = find_leaving(lift, any, err);
+    return refusal ? refusal : find_scatter(lift, err);
 }

@@ -116,6 +116,8 @@ bool lift_names_rows(const struct lift *lift, unsigned array)
 
 void lift_find_rows(struct lift *lift)
 {
+    if (lift->tables)
+        return;
     for (unsigned i = 0; i < lift->views; i++) {
         const unsigned before = lift->rows;
         if (lift->view[i].extent || lift->view[i].dims || find_named_rows(lift, i))

@@ -17,7 +17,7 @@
 #include "exec/exec.h"
 #include "lift/lift.h"
 
-enum { AREA_STEP = 1 << 24, AREAS = 40, PARAMS = 12 };
+enum { AREA_STEP = 1 << 24, AREAS = 60, PARAMS = 12 };
 
 /* Device memory: areas of its own for each array, before and after. */
 struct area {
@@ -90,8 +90,12 @@ struct bench_launch {
     struct bench_param param[PARAMS];
 };
 
-static uint64_t bench_cut; /* bytes that each array's snapshot lacks */
-static bool bench_apart;   /* shadows of shared memory lie in device memory, in one place */
+static uint64_t bench_cut;        /* bytes that each array's snapshot lacks */
+static bool bench_apart;          /* shadows of shared memory lie in device memory, in one place */
+static const char *bench_subject; /* the PTX that is launched, where it is another */
+static uint64_t bench_scratch;    /* bytes that Triton's kernel has behind its parameters */
+enum { BENCH_ROWS = 4 };          /* at most: */
+static unsigned bench_rows[PARAMS]; /* of each parameter, a table of so many arrays' addresses */
 
 static inline void run_ptx(const char *text, size_t bytes, const char *kernel,
                            const struct bench_launch *launch, size_t shared, const void *params)
@@ -133,6 +137,7 @@ struct bench_params {
     uint8_t bytes[1024];
     size_t offset[PARAMS], end;
     uint64_t array[PARAMS];
+    uint64_t row[PARAMS][BENCH_ROWS]; /* of a table */
 };
 
 static inline void add_param(struct bench_params *p, uint64_t value, size_t bytes)
@@ -145,19 +150,27 @@ static inline void add_param(struct bench_params *p, uint64_t value, size_t byte
 /* What a test does with an array before the launch, and after it. */
 typedef void (*bench_fill_fn)(unsigned param, void *array, uint64_t bytes);
 
-/* Two null pointers of 8 bytes end Triton's parameter lists. */
+/* Two pointers of 8 bytes end Triton's parameter lists, mostly null. */
 static inline void make_params(struct bench_params *p, const struct bench_launch *launch,
                                bench_fill_fn fill)
 {
     for (unsigned i = 0; i < PARAMS && (launch->param[i].bytes || launch->param[i].bits); i++) {
         const struct bench_param *from = &launch->param[i];
-        if (from->bytes) {
+        const unsigned rows = bench_rows[i];
+        for (unsigned k = 0; k < rows; k++) {
+            p->row[i][k] = new_area(from->bytes);
+            fill(i, host_of(p->row[i][k]), from->bytes);
+        }
+        if (rows) {
+            p->array[i] = new_area(rows * sizeof(uint64_t));
+            memcpy(host_of(p->array[i]), p->row[i], rows * sizeof(uint64_t));
+        } else if (from->bytes) {
             p->array[i] = new_area(from->bytes);
             fill(i, host_of(p->array[i]), from->bytes);
         }
         add_param(p, from->bytes ? p->array[i] : from->bits, from->bytes ? 8 : 4);
     }
-    add_param(p, 0, 8);
+    add_param(p, bench_scratch ? new_area(bench_scratch) : 0, 8);
     add_param(p, 0, 8);
 }
 
@@ -166,6 +179,19 @@ static inline uint64_t copy_area(uint64_t address)
     struct area *from = area_of(address);
     uint64_t copy = new_area(from->bytes);
     memcpy(host_of(copy), from->host, from->bytes);
+    return copy;
+}
+
+/* A copy of the array of a parameter, or of all rows of a table. */
+static inline uint64_t copy_param(const struct bench_params *p, const struct bench_launch *launch,
+                                  unsigned i)
+{
+    const uint64_t bytes = launch->param[i].bytes;
+    if (!bench_rows[i])
+        return copy_area(p->array[i]);
+    const uint64_t copy = new_area(bench_rows[i] * bytes);
+    for (unsigned k = 0; k < bench_rows[i]; k++)
+        memcpy((uint8_t *)host_of(copy) + k * bytes, host_of(p->row[i][k]), bytes);
     return copy;
 }
 
@@ -191,14 +217,13 @@ static inline void fill_call(struct lift_call *call, const struct lift *lift,
     const struct lift_view *view;
     unsigned views = lift_views(lift, &view);
     for (unsigned i = 0; i < views; i++) {
-        uint64_t address = params->array[view[i].param];
-        call->array[i] = (struct lift_array){address,
-                                             before[view[i].param],
-                                             copy_area(address),
-                                             area_of(address)->bytes - bench_cut,
-                                             i,
-                                             0,
-                                             LIFT_WHOLE};
+        const unsigned param = view[i].param;
+        const uint64_t address = params->array[param], after = copy_param(params, launch, param);
+        call->array[i] = (struct lift_array){
+            address, before[param], after, area_of(after)->bytes - bench_cut, i, 0, LIFT_WHOLE};
+        if (view[i].listed)
+            call->array[view[i].table] = (struct lift_array){
+                address, address, address, area_of(address)->bytes, 0, 0, LIFT_WHOLE};
     }
     call->shared_bytes = (launch->shared + 15) / 16 * 16;
     call->blocks = launch->grid;
@@ -246,8 +271,12 @@ static inline struct bench_result bench_check(const struct bench_launch *launch,
     if (lift) {
         make_params(&params, launch, fill);
         for (unsigned i = 0; i < PARAMS; i++)
-            before[i] = params.array[i] ? copy_area(params.array[i]) : 0;
-        run_ptx(text, bytes, launch->kernel, launch, launch->shared, params.bytes);
+            before[i] = params.array[i] ? copy_param(&params, launch, i) : 0;
+        size_t length = bytes;
+        char *subject = bench_subject ? read_file(bench_subject, &length) : text;
+        run_ptx(subject, length, launch->kernel, launch, launch->shared, params.bytes);
+        if (bench_subject)
+            free(subject);
         for (unsigned i = 0; damage && i < PARAMS; i++) {
             if (params.array[i])
                 damage(i, host_of(params.array[i]), launch->param[i].bytes);

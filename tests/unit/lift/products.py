@@ -171,6 +171,37 @@ def boxes_roles(a, b, c, m_size, k_size, M: tl.constexpr, N: tl.constexpr, K: tl
     to.store([row, 0], total.to(c.dtype.element_ty))
 
 
+@triton.jit
+def groups(a, b, c, sizes, count, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, MADE: tl.constexpr,
+           NARROW: tl.constexpr, SHORT: tl.constexpr, SWAPPED: tl.constexpr):
+    kind: tl.constexpr = tl.pointer_type(tl.float16)
+    for group in range(count):
+        m, n, k = tl.load(sizes + group * 3), tl.load(sizes + group * 3 + 1), tl.load(sizes + group * 3 + 2)
+        left, right = tl.load(a + group).to(kind), tl.load(b + group).to(kind)
+        to = tl.load(c + (count - 1 - group if SWAPPED else group)).to(kind)
+        if MADE:
+            lefts = tl.make_tensor_descriptor(left, [m, k], [k, 1], [M, K])
+            rights = tl.make_tensor_descriptor(right, [n, k], [k, 1], [N, K])
+            outs = tl.make_tensor_descriptor(to, [m, n], [n, 1], [M, N])
+        for row in range(tl.program_id(0) * M, m, tl.num_programs(0) * M):
+            for column in range(0, n, N):
+                total = tl.zeros((M, N), dtype=tl.float32)
+                rows, columns, depth = row + tl.arange(0, M), column + tl.arange(0, N), tl.arange(0, K)
+                for first in range(0, k - K * group if SHORT else k, K):
+                    if MADE:
+                        total = tl.dot(lefts.load([row, first]), rights.load([column, first]).T, total)
+                    else:
+                        factors = tl.load(left + rows[:, None] * k + first + depth[None, :])
+                        others = tl.load(right + columns[None, :] * k + first + depth[:, None])
+                        total = tl.dot(factors, others, total)
+                    if NARROW:
+                        total = total.to(tl.bfloat16).to(tl.float32)
+                if MADE:
+                    outs.store([row, column], total.to(tl.float16))
+                else:
+                    tl.store(to + rows[:, None] * n + columns[None, :], total.to(tl.float16))
+
+
 def write(path, function, types, constants, warps=4, capability=90):
     kinds = dict(types, **{name: "constexpr" for name in constants})
     aligned = {(i,): [["tt.divisibility", 16]] for i, kind in enumerate(types.values()) if "desc" not in kind}
@@ -219,6 +250,11 @@ def main(folder):
         arrays = {"a": "*fp16", "b": "*fp16", "c": "*fp16", "m_size": "i32", "k_size": "i32"}
         write(f"{folder}/boxes_made{name}.ptx", boxes_made, arrays, dict(sizes, NARROW=narrow))
         write(f"{folder}/boxes_roles{name}.ptx", boxes_roles, arrays, dict(sizes, M=64 if narrow else 128, NARROW=narrow))
+    lists = {"a": "*i64", "b": "*i64", "c": "*i64", "sizes": "*i32", "count": "i32"}
+    right = dict(sizes, MADE=False, NARROW=False, SHORT=False, SWAPPED=False)
+    for name, wrong in (("", {}), ("_narrow", {"NARROW": True}), ("_short", {"SHORT": True}), ("_swapped", {"SWAPPED": True}),
+                        ("_made", {"MADE": True}), ("_made_narrow", {"MADE": True, "NARROW": True})):
+        write(f"{folder}/groups{name}.ptx", groups, lists, dict(right, **wrong))
     write(f"{folder}/boxes_on.ptx", boxes_on, dict(maps, m_size="i32", k_size="i32"), sizes)
 
 

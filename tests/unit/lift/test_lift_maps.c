@@ -31,6 +31,15 @@
 #define LOCAL                                                                                      \
     ".local .b32 l;\nst.local.u32 [l], %r7; ld.local.u32 %r8, [l]; setp.ne.u32 %p3, %r8, 0;\n"
 
+/* An address from memory, and what is there. */
+#define TABLE                                                                                      \
+    "ld.param.u64 %d8, [b]; ld.global.u64 %d6, [%d8]; ld.global.f32 %f1, [%d6];\n"                 \
+    "add.f32 %f1, %f1, %f1; st.shared.f32 [%r3+64], %f1;\n"
+/* A loop whose end is a number, %r4. */
+#define COUNTED(number)                                                                            \
+    number "AGAIN: add.u32 %r6, %r6, 1; setp.eq.u32 %p1, %r6, %r4; @%p1 bra OUT; bra AGAIN;\n"     \
+           "OUT: mov.b32 %r6, 0;\n"
+
 /* A map in shared memory, copied to the launch's: f16, in rows of 64. */
 #define FIELD(name, value) "tensormap.replace.tile." name "[%d5], " value ";\n"
 #define MADE_OF(type, size, modes)                                                                 \
@@ -92,9 +101,21 @@ static const struct refusal_row kernels[] = {
     {HEAD "setp.eq.u32 %p1, %r2, 0; @%p1 bra OVER;\n" MADE("%r1", "3") BITS STORE("%d4")
          TAIL_AT("OVER:"),
      LIFT_OK},
-    {HEAD "setp.eq.u32 %p1, %r1, 0; @%p1 bra OVER; add.u32 %r1, %r1, 1;\nOVER:" MADE("%r1", "3")
+    {HEAD "setp.eq.u32 %p1, %r2, 0; @%p1 bra OVER; add.u32 %r1, %r1, 1;\nOVER:" MADE("%r1", "3")
          BITS STORE("%d4") TAIL,
      LIFT_MAP},
+    {HEAD "setp.eq.u32 %p1, %r1, 0; @%p1 bra OVER; add.u32 %r1, %r1, 1;\nOVER:" MADE("%r1", "3")
+         BITS STORE("%d4") TAIL,
+     LIFT_OK},
+    {HEAD "ld.param.u64 %d8, [b]; ld.global.u32 %r4, [%d8];\n" MADE("%r4", "3") BITS STORE("%d4")
+         TAIL,
+     LIFT_OK},
+    {HEAD "ld.global.u32 %r4, [%d7];\n" MADE("%r4", "3") BITS STORE("%d4") TAIL, LIFT_MAP},
+    /* Its address is a place that memory decides on. */
+    {HEAD
+     "ld.param.u64 %d8, [b]; ld.global.u32 %r4, [%d8]; mad.wide.u32 %d3, %r4, 128, %d3;\n" MADE(
+         "%r1", "3") BITS STORE("%d4") TAIL,
+     LIFT_SCATTER},
     {HEAD "add.u32 %r1, %r1, 1;\n" MADE("%r1", "3") BITS STORE("%d4") TAIL, LIFT_OK},
     {HEAD MADE("%r1", "3") "setp.eq.u32 %p1, %r1, 0; @%p1 bra OVER;\n" MADE(
          "%r1", "2") "OVER:" BITS STORE("%d4") TAIL,
@@ -121,6 +142,13 @@ static const struct refusal_row kernels[] = {
     {HEAD "AGAIN: add.u32 %r6, %r6, 1; setp.eq.u32 %p1, %r6, %r1; @%p1 bra OUT; bra AGAIN;\n"
           "OUT:" LOAD("%d2", "") ";\n" WAIT BITS STORE("%d2") TAIL,
      LIFT_OK},
+    /* A kernel that reads addresses: what all threads read alike is as good as a parameter. */
+    {HEAD TABLE COUNTED("ld.global.u32 %r4, [%d3];\n") WAIT BITS STORE("%d2") TAIL, LIFT_OK},
+    {HEAD COUNTED("ld.global.u32 %r4, [%d3];\n") WAIT BITS STORE("%d2") TAIL, LIFT_WAITS},
+    {HEAD TABLE COUNTED("ld.global.u32 %r4, [%d7];\n") WAIT BITS STORE("%d2") TAIL, LIFT_WAITS},
+    {HEAD TABLE COUNTED("setp.eq.u32 %p3, %r2, 0; @%p3 bra OVER;\n"
+                        "ld.global.u32 %r4, [%d3];\nOVER:") WAIT BITS STORE("%d2") TAIL,
+     LIFT_WAITS},
     /* Memory decides what an mbarrier counts. */
     {HEAD PICKED "@%p1 mbarrier.arrive.shared::cta.b64 _, [%r5];\n" WAIT BITS STORE("%d2") TAIL,
      LIFT_WAITS},

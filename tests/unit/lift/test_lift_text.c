@@ -64,8 +64,8 @@ static const struct refusal_row refusals[] = {
     {HEAD "ld.global.f32 %f1, [%d4]; cvt.rna.tf32.f32 %r3, %f1; st.global.b32 [%d5], "
           "%r3;\n" TAIL,
      LIFT_FORMAT},
-    {HEAD "ld.global.u64 %d6, [%d4]; ld.global.f32 %f1, [%d6]; add.f32 %f1, %f1, %f1;\n"
-          "st.global.f32 [%d5], %f1;\n" TAIL,
+    {HEAD "ld.global.u64 %d6, [%d4]; ld.global.u64 %d7, [%d6]; ld.global.f32 %f1, [%d7];\n"
+          "add.f32 %f1, %f1, %f1; st.global.f32 [%d5], %f1;\n" TAIL,
      LIFT_ADDRESS},
     {HEAD "ld.volatile.global.f32 %f1, [%d4]; add.f32 %f1, %f1, %f1;\n"
           "st.global.f32 [%d5], %f1;\n" TAIL,
