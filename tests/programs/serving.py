@@ -259,6 +259,43 @@ def sgl_rope(dtype, tokens, heads, dim, cached):
     return [(q, rope(pq, cos, sin))]
 
 
+def aligned(chosen, experts, rows):
+    """Pairs of token and choice by expert, padded to whole blocks of `rows`, and the expert of each block."""
+    flat, order, owner = chosen.flatten().tolist(), [], []
+    for expert in range(experts):
+        mine = [i for i, e in enumerate(flat) if e == expert]
+        mine += [len(flat)] * (-len(mine) % rows)
+        order, owner = order + mine, owner + [expert] * (len(mine) // rows)
+    return [torch.tensor(t, dtype=torch.int32, device="cuda") for t in (order, owner, [len(order)])]
+
+
+def sgl_experts(dtype, tokens, hidden, inner, experts, best, group):
+    """A layer of experts: gathered tokens times the weights of each, a gate, times its second weights, and the sum."""
+    kernels = importlib.import_module("sglang.srt.layers.moe.fused_moe_triton.fused_moe_triton_kernels")
+    import triton.language as tl
+    rows = 16 if tokens < 200 else 64
+    config = dict(BLOCK_SIZE_M=rows, BLOCK_SIZE_N=64, BLOCK_SIZE_K=32, GROUP_SIZE_M=group, num_warps=4, num_stages=3)
+    x, up = randn(tokens, hidden, dtype=dtype), randn(experts, 2 * inner, hidden, dtype=dtype, deviation=hidden ** -0.5)
+    down = randn(experts, hidden, inner, dtype=dtype, deviation=inner ** -0.5)
+    weight, chosen = randn(tokens, experts).softmax(-1).topk(best, -1)
+    order = aligned(chosen, experts, rows)
+    both = torch.empty(tokens * best, 2 * inner, device="cuda", dtype=dtype)
+    each, y = torch.empty(tokens, best, hidden, device="cuda", dtype=dtype), torch.empty(tokens, hidden, device="cuda", dtype=dtype)
+
+    def product(a, b, c, weighted, shared):
+        kernels.invoke_fused_moe_kernel(a, b, None, c, None, None, None, weight, chosen, *order, weighted, shared, config,
+                                        {BF16: tl.bfloat16, F16: tl.float16}[dtype], *[False] * 5, filter_expert=False)
+
+    product(x, up, both, False, best)
+    gated = (F.silu(both[:, :inner].float()) * both[:, inner:].float()).to(dtype)
+    product(gated, down, each.view(tokens * best, hidden), True, 1)
+    kernels.moe_sum_reduce_triton(each, y, 1.0)
+    px, pup, pdown, pweight = plain(x, up, down, weight)
+    halves = torch.einsum("tk,tbnk->tbn", px, pup[chosen.cpu()])
+    out = torch.einsum("tbi,tbki->tbk", F.silu(halves[..., :inner]) * halves[..., inner:], pdown[chosen.cpu()])
+    return [(both.view(tokens, best, 2 * inner), halves), (y, (out * pweight[..., None]).sum(1))]
+
+
 class Absent(types.ModuleType):
     """Stands for modules and functions of SGLang that the kernels do not need: is_hip() and its like are false."""
     __path__ = []
@@ -276,7 +313,7 @@ class Absent(types.ModuleType):
 
 
 class AbsentFinder:
-    NAMES = ("sglang.srt.utils", "sglang.srt.layers.deep_gemm_wrapper", "sglang.jit_kernel", "sgl_kernel")
+    NAMES = ("sglang.srt.batch_invariant_ops", "sglang.srt.utils", "sglang.srt.layers.deep_gemm_wrapper", "sglang.jit_kernel", "sgl_kernel")
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
@@ -293,14 +330,16 @@ class AbsentFinder:
 
 
 def sglang(folder, library):
-    for name in ("sglang", "sglang.srt", "sglang.srt.layers", "sglang.srt.layers.quantization"):
+    for name in ("sglang", "sglang.srt", "sglang.srt.layers", "sglang.srt.layers.quantization", "sglang.srt.layers.moe",
+                 "sglang.srt.layers.moe.fused_moe_triton"):
         stub(name, os.path.join(folder, *name.split(".")))
     sys.meta_path.insert(0, AbsentFinder)
-    operations = [("triton quantisation", sgl_triton_quant, FLOATS, [(300, 4096), (1, 512)])]
+    halves = FLOATS[:2]
+    operations = [("triton quantisation", sgl_triton_quant, FLOATS, [(300, 4096), (1, 512)]),
+                  ("experts", sgl_experts, halves, [(24, 64, 48, 8, 2, 1), (300, 512, 320, 16, 4, 8), (1000, 1024, 256, 64, 6, 1)])]
     if not library:
         return operations
     torch.ops.load_library(library)
-    halves = FLOATS[:2]
     return operations + [
         ("group quantisation", sgl_group_quant, FLOATS, [(300, 4096, False), (300, 4096, True), (4, 512, True)]),
         ("row quantisation", sgl_row_quant, halves, [(3000, 4096), (2500, 520)]),
