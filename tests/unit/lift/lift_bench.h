@@ -259,14 +259,13 @@ static inline void run_lifted(const struct lift *lift, const struct bench_launch
 }
 
 /* The launch, `damage` done to what it wrote, and its check. */
-static inline struct bench_result bench_check(const struct bench_launch *launch, const char *path,
-                                              bench_fill_fn fill, bench_fill_fn damage)
+static inline struct bench_result bench_check_text(const struct bench_launch *launch,
+                                                   const char *text, size_t bytes,
+                                                   bench_fill_fn fill, bench_fill_fn damage)
 {
     struct bench_result out = {0};
     struct bench_params params = {0};
     uint64_t before[PARAMS] = {0};
-    size_t bytes;
-    char *text = read_file(path, &bytes);
     struct lift *lift = lift_file(launch, text, bytes, &out);
     if (lift) {
         make_params(&params, launch, fill);
@@ -284,8 +283,17 @@ static inline struct bench_result bench_check(const struct bench_launch *launch,
         run_lifted(lift, launch, &params, before, &out);
         lift_free(lift);
     }
-    free(text);
     free_areas();
+    return out;
+}
+
+static inline struct bench_result bench_check(const struct bench_launch *launch, const char *path,
+                                              bench_fill_fn fill, bench_fill_fn damage)
+{
+    size_t bytes;
+    char *text = read_file(path, &bytes);
+    const struct bench_result out = bench_check_text(launch, text, bytes, fill, damage);
+    free(text);
     return out;
 }
 
