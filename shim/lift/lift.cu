@@ -177,12 +177,16 @@ static __device__ void leave_place(lift_slot *slot, uint32_t threads)
 /* Bits behind the first of a significand, and the exponent of the least normal number. */
 static __device__ int fraction(uint32_t format)
 {
-    return format == LIFT_F32 ? 23 : format == LIFT_BF16 ? 7 : 10;
+    return format == LIFT_F32    ? 23
+           : format == LIFT_BF16 ? 7
+           : format == LIFT_E4M3 ? 3
+           : format == LIFT_E5M2 ? 2
+                                 : 10;
 }
 
 static __device__ double half_ulp(double size, uint32_t format)
 {
-    int least = format == LIFT_F16 ? -14 : -126;
+    int least = format == LIFT_E4M3 ? -6 : format == LIFT_F16 || format == LIFT_E5M2 ? -14 : -126;
     long long bits = __double_as_longlong(size) & 0x7ff0000000000000ll;
     int exponent = (int)(bits >> 52) - 1023;
     if (exponent < least)
@@ -344,6 +348,8 @@ LIFT_FN void cuvet_lift_same(lift_state *s, const lift_call *call, uint32_t tens
 }
 
 #include "lift/loaded/lift_table.cuh"
+#include "lift/rounded/lift_between.cuh"
+
 #include "lift/bulk/lift_bulk.cuh"
 
 /* ---- figures ---- */

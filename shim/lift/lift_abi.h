@@ -18,8 +18,7 @@ struct lift_array {
     uint64_t pitch, rows;
 };
 
-/* How an element is written, as the kernel has it in a register; those of 8 bits are factors alone.
- */
+/* How an element is written, as the kernel has it in a register. */
 enum lift_format { LIFT_F32, LIFT_F16, LIFT_BF16, LIFT_E4M3, LIFT_E5M2 };
 
 enum { LIFT_PLACES = 64 };
@@ -31,10 +30,14 @@ struct lift_place {
     double got, ref, bound;
 };
 
-/* A number: its value, and a bound on the error that a correct kernel may have made in it. */
+/* A number: its value, and a bound on the error that a correct kernel may have made in it. In the
+ * shadows of shared memory a bound of LIFT_ENDS means bytes that are numbers of 8 bits: the bits of
+ * the value are the bytes at both ends of what a correct kernel may have there, the lower end's
+ * first. Any other bound below zero: no shadow is there. */
 struct lift_number {
     double v, e;
 };
+enum { LIFT_ENDS = -2 };
 
 /*
  * A product of matrices, as one thread has it: two rows of a, and for mma two columns of b, whose

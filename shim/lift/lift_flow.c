@@ -190,11 +190,14 @@ struct stored {
     const struct lift *lift;
     enum lift_kind kind;
     unsigned bytes;
+    uint8_t rounded; /* enum lift_rounded */
 };
 
 static void note_stored(void *user, unsigned reg)
 {
     struct stored *s = user;
+    if (s->lift->reg[reg].rounded)
+        s->rounded = s->lift->reg[reg].rounded;
     if (!s->lift->reg[reg].shadow)
         return;
     s->kind = s->lift->reg[reg].kind;
@@ -219,27 +222,32 @@ static bool has_size(enum lift_kind kind, unsigned bytes)
 /* What lies in shared memory at an instruction: of several formats that are stored there, one after
  * another, that of the store in front of it. `bytes`: of a register that gets it; `element`: of a
  * number; 0: of any. */
-static enum lift_kind kind_there(const struct lift *lift, unsigned at, unsigned bytes,
-                                 unsigned element)
+static struct stored stored_there(const struct lift *lift, unsigned at, unsigned bytes,
+                                  unsigned element)
 {
     const struct ptx_function *kernel = lift->kernel;
     unsigned count = kernel->instruction_count;
-    enum lift_kind kind = KIND_NONE;
-    for (unsigned back = 1; back < count && !kind; back++) {
+    struct stored stored = {lift, KIND_NONE, 0, ROUNDED_NONE};
+    for (unsigned back = 1; back < count && !stored.kind && !stored.rounded; back++) {
         unsigned i = (at + count - back) % count;
-        struct stored stored = {lift, KIND_NONE, 0};
         if (lift->step[i].class_ != CLASS_STORE || kernel->instructions[i].space != PTX_SHARED)
             continue;
         lift_each_register(&kernel->instructions[i].operands[1], note_stored, &stored);
-        kind = bytes ? as_loaded(&stored, bytes) : stored.kind;
-        kind = has_size(kind, element) ? kind : KIND_NONE;
+        stored.kind = bytes ? as_loaded(&stored, bytes) : stored.kind;
+        stored.kind = has_size(stored.kind, element) ? stored.kind : KIND_NONE;
+        stored.rounded = element > 1 ? ROUNDED_NONE : stored.rounded;
     }
-    return kind;
+    return stored;
 }
 
 enum lift_kind lift_kind_stored(const struct lift *lift, unsigned at, unsigned element)
 {
-    return kind_there(lift, at, 0, element);
+    return stored_there(lift, at, 0, element).kind;
+}
+
+uint8_t lift_rounded_stored(const struct lift *lift, unsigned at, unsigned element)
+{
+    return stored_there(lift, at, 0, element).rounded;
 }
 
 /* What is loaded and passed on has the kind of what was stored. */
@@ -247,10 +255,10 @@ static void take_shared(void *user, unsigned reg)
 {
     struct flow *f = user;
     unsigned bytes = register_bytes(f->lift, reg);
-    if (f->lift->reg[reg].kind || !bytes)
+    if (f->lift->reg[reg].kind || f->lift->reg[reg].rounded || !bytes)
         return;
     unsigned at = (unsigned)(f->ins - f->lift->kernel->instructions);
-    enum lift_kind kind = kind_there(f->lift, at, bytes, 0);
+    enum lift_kind kind = stored_there(f->lift, at, bytes, 0).kind;
     f->lift->reg[reg].kind = (uint8_t)kind;
     f->again |= kind != KIND_NONE;
 }
@@ -292,6 +300,7 @@ static void spread_all_shadows(struct flow *f)
     do
         spread_shadows_once(f);
     while (f->changed);
+    lift_find_rounded(f->lift);
     f->taking = true;
     spread_shadows_once(f);
     f->taking = false;
@@ -302,34 +311,41 @@ static void spread_all_shadows(struct flow *f)
 struct cells {
     struct lift *lift;
     bool narrow, any;
+    bool store;
+    unsigned bytes, least; /* of an access; of those of numbers of 8 bits */
 };
 
 static void note_cell(void *user, unsigned reg)
 {
     struct cells *cells = user;
     const struct lift_register *r = &cells->lift->reg[reg];
+    const bool ends = lift_has_ends(cells->lift, reg);
+    if (ends && cells->bytes < cells->least)
+        cells->least = cells->bytes;
+    cells->any |= cells->store && (r->shadow || ends);
     if (!r->shadow)
         return;
-    cells->any = true;
     cells->narrow |= r->kind != KIND_F32;
 }
 
-static enum lift_refusal find_cells(struct lift *lift, bool any, struct error *err)
+static enum lift_refusal find_cells(struct lift *lift, struct error *err)
 {
-    struct cells cells = {lift, false, false};
+    struct cells cells = {.lift = lift, .least = 4};
     for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
         const struct ptx_instruction *ins = &lift->kernel->instructions[i];
         if (ins->space != PTX_SHARED)
             continue;
         cells.narrow |= ins->opcode[2] == 'm'; /* ldmatrix, stmatrix */
-        if (lift->step[i].class_ == CLASS_STORE)
+        cells.bytes = ins->opcode[2] == 'm' ? 2 : ptx_type_bits(ins->types[0]) / 8;
+        cells.store = lift->step[i].class_ == CLASS_STORE;
+        if (cells.store)
             lift_each_register(&ins->operands[1], note_cell, &cells);
         if (lift->step[i].class_ == CLASS_LOAD)
             lift_each_register(&ins->operands[0], note_cell, &cells);
     }
-    if (!any || !cells.any)
+    if (!cells.any)
         return LIFT_OK;
-    lift->cell = cells.narrow ? 2 : 4;
+    lift->cell = cells.least < 2 ? 1 : cells.narrow || cells.least < 4 ? 2 : 4;
     return lift->shared ? LIFT_OK : lift_refuse(lift, NULL, LIFT_SHARED, err);
 }
 
@@ -345,7 +361,7 @@ static void note_bare(void *user, unsigned reg)
     const struct lift_register *r = &bare->lift->reg[reg];
     enum lift_kind kind = r->shadow ? r->kind : KIND_NONE;
     bare->lift->bare |=
-        r->derived &&
+        r->derived && !lift_has_ends(bare->lift, reg) &&
         (!kind || lift_kind_bytes(lift_lane_kind(kind)) * lift_lanes(kind) != bare->bytes);
 }
 
@@ -363,7 +379,7 @@ static void find_bare(struct lift *lift)
 static void note_shadow(void *user, unsigned reg)
 {
     struct flow *f = user;
-    f->shadow |= f->lift->reg[reg].shadow;
+    f->shadow |= f->lift->reg[reg].shadow || lift_has_ends(f->lift, reg);
 }
 
 /* Whether an instruction is for some of a block's threads: at a barrier beside the first, or at an
@@ -436,7 +452,7 @@ enum lift_refusal lift_flow(struct lift *lift, struct error *err)
     } while (flow.again);
     enum lift_refusal refusal = refuse_mixed(lift, err);
     if (!refusal)
-        refusal = find_cells(lift, flow.shared_shadow, err);
+        refusal = find_cells(lift, err);
     if (!refusal)
         refusal = find_fresh(&flow);
     if (!refusal)

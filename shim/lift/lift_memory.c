@@ -103,13 +103,18 @@ static void put_forgotten(struct lift_writer *w, unsigned offset, unsigned bytes
         lift_put(w, "st.f64 [%%cca+%u], %%ct0;", (offset + at) / w->lift->cell * 16 + 8);
 }
 
+static bool has_ends(const struct lift_writer *w, const struct ptx_operand *one)
+{
+    return one->kind == PTX_REGISTER && lift_has_ends(w->lift, one->reg);
+}
+
 static bool stores_shadow(const struct lift_writer *w)
 {
     const struct ptx_operand *value = &w->ins->operands[1];
     bool any = false;
     for (unsigned i = 0; i < items(value); i++) {
         const struct ptx_operand *one = item(value, i);
-        any |= one->kind == PTX_REGISTER && w->lift->reg[one->reg].shadow;
+        any |= one->kind == PTX_REGISTER && (w->lift->reg[one->reg].shadow || has_ends(w, one));
     }
     return any && w->lift->cell;
 }
@@ -126,6 +131,10 @@ static void write_shared_store(struct lift_writer *w)
         const struct ptx_operand *one = item(value, i);
         bool shadow = one->kind == PTX_REGISTER && w->lift->reg[one->reg].shadow;
         enum lift_kind kind = shadow ? w->lift->reg[one->reg].kind : KIND_NONE;
+        if (has_ends(w, one)) {
+            lift_put_ends_out(w, one->reg, 0, bytes, i * bytes / w->lift->cell * 16);
+            continue;
+        }
         if (!shadow || lift_kind_bytes(lift_lane_kind(kind)) * lift_lanes(kind) != bytes) {
             put_forgotten(w, i * bytes, bytes);
             continue;
@@ -157,8 +166,11 @@ static void write_shared_load(struct lift_writer *w)
     if (has_cells(w)) /* before the address is overwritten */
         put_cell(w, &w->ins->operands[1]);
     lift_put_instruction(w);
+    lift_put_exact_ends(w);
     for (unsigned i = 0; i < items(value); i++) {
         const struct ptx_operand *one = item(value, i);
+        if (has_ends(w, one) && has_cells(w))
+            lift_put_ends_in(w, one->reg, 0, bytes, i * bytes / w->lift->cell * 16);
         if (one->kind != PTX_REGISTER || !w->lift->reg[one->reg].shadow)
             continue;
         enum lift_kind kind = w->lift->reg[one->reg].kind;
@@ -186,7 +198,7 @@ static void put_matrix_element(struct lift_writer *w, unsigned matrix, unsigned 
     lift_put_plain(w, "add.u32 %%ci6, %%ci6, %u;", which);
     lift_put_plain(w, "add.u32 %%ci7, %%ci%d, %u;", across ? 6 : 5, 8 * matrix);
     lift_put(w, "shfl.sync.idx.b32 %%ci3, %%csa, %%ci7, 31, -1;");
-    lift_put_plain(w, "shl.b32 %%ci7, %%ci%d, 4;", across ? 5 : 6);
+    lift_put_plain(w, "shl.b32 %%ci7, %%ci%d, %d;", across ? 5 : 6, w->lift->cell == 1 ? 5 : 4);
     lift_put_plain(w, "add.u32 %%ci3, %%ci3, %%ci7;");
     lift_put_plain(w, "cvt.u64.u32 %%cca, %%ci3;");
     lift_put_plain(w, "add.s64 %%cca, %%cca, %%ccells;");
@@ -201,9 +213,12 @@ static void put_matrix_lane(struct lift_writer *w, const struct ptx_operand *one
     if (kind == KIND_F32 && lane)
         return; /* two elements are a number, whose shadow lies at the first */
     put_matrix_element(w, matrix, lane);
-    if (store && !shadow) {
-        lift_put(w, "mov.f64 %%ct0, 0dBFF0000000000000;");
-        lift_put(w, "st.f64 [%%cca+8], %%ct0;");
+    if (has_ends(w, one) && store) {
+        lift_put_ends_out(w, one->reg, 16 * lane, 2, 0);
+    } else if (has_ends(w, one)) {
+        lift_put_ends_in(w, one->reg, 16 * lane, 2, 0);
+    } else if (store && !shadow) {
+        put_forgotten(w, 0, 2);
     } else if (store) {
         lift_put_source(w, one, kind, lane, 0);
         lift_put(w, "st.v2.f64 [%%cca], {%%cv0, %%ce0};");
@@ -229,6 +244,8 @@ static void write_matrix(struct lift_writer *w, bool store)
     if (cells)
         put_cell(w, &w->ins->operands[store ? 0 : 1]);
     lift_put_instruction(w);
+    if (!store)
+        lift_put_exact_ends(w);
     for (unsigned i = 0; i < items(value); i++) {
         const struct ptx_operand *one = item(value, i);
         if (!store && one->kind == PTX_REGISTER && w->lift->reg[one->reg].shadow)
@@ -479,9 +496,36 @@ static void put_same(struct lift_writer *w, unsigned offset, unsigned bytes)
     lift_put_plain(w, "}");
 }
 
+/* Of numbers of 8 bits: each byte is to lie between both ends. */
+static void put_between(struct lift_writer *w, unsigned reg, unsigned offset, unsigned bytes)
+{
+    const bool half = ptx_type_bits(w->lift->kernel->registers[reg].type) == 16;
+    for (unsigned end = 0; end < 2; end++)
+        lift_put_plain(w, "%s %%ci%u, %%%c%u;", half ? "cvt.u32.u16" : "mov.b32", 2 + end,
+                       end ? 'h' : 'l', reg);
+    put_args(w, offset, 1);
+    lift_put_plain(w, ".param .b32 cuvet_g, cuvet_o, cuvet_l, cuvet_h, cuvet_f, cuvet_n;");
+    lift_put_plain(w, "st.param.b32 [cuvet_g], %%ci0;");
+    lift_put_plain(w, "st.param.b32 [cuvet_o], %%ci1;");
+    lift_put_plain(w, "st.param.b32 [cuvet_l], %%ci2;");
+    lift_put_plain(w, "st.param.b32 [cuvet_h], %%ci3;");
+    lift_put_plain(w, "st.param.b32 [cuvet_f], %d;",
+                   w->lift->reg[reg].rounded == ROUNDED_E4M3 ? LIFT_E4M3 : LIFT_E5M2);
+    lift_put_plain(w, "st.param.b32 [cuvet_n], %u;", bytes);
+    lift_put_plain(w, "@%%cq3 call cuvet_lift_between, (cuvet_s, cuvet_k, cuvet_t, cuvet_i, "
+                      "cuvet_g, cuvet_o, cuvet_l, cuvet_h, cuvet_f, cuvet_n);");
+    lift_put_plain(w, "}");
+}
+
 static void write_element(struct lift_writer *w, const struct ptx_operand *value, unsigned offset,
                           unsigned bytes)
 {
+    if (has_ends(w, value)) {
+        put_got(w, offset, bytes);
+        put_own(w, value, bytes);
+        put_between(w, value->reg, offset, bytes);
+        return;
+    }
     const struct lift_register *r = value->kind == PTX_REGISTER ? &w->lift->reg[value->reg] : NULL;
     enum lift_kind kind = r && r->shadow ? r->kind : KIND_NONE;
     unsigned part = kind ? lift_kind_bytes(lift_lane_kind(kind)) : bytes;

@@ -32,6 +32,11 @@ enum lift_class {
 /* What a register holds, by the instructions that use it. */
 enum lift_kind { KIND_NONE, KIND_F32, KIND_F16, KIND_BF16, KIND_F16X2, KIND_BF16X2, KIND_MIXED };
 
+/* Numbers of 8 bits that a register holds, which arithmetic is behind or not. Beside it are those
+ * at both ends of what a correct kernel may have there, byte by byte. MIXED: its bytes are not
+ * known. */
+enum lift_rounded { ROUNDED_NONE, ROUNDED_E4M3, ROUNDED_E5M2, ROUNDED_MIXED };
+
 enum { LIFT_CHAIN = 5 /* narrow roundings one after another in a sum: an accumulator */ };
 
 /* All threads of the launch have a register alike, or those of a block, or each has its own. */
@@ -42,6 +47,7 @@ struct lift_register {
     uint64_t behind; /* ... and for each whose array its value may be an address from */
     int def;         /* the only instruction that writes it; -1: none, -2: several */
     uint8_t kind;    /* enum lift_kind */
+    uint8_t rounded; /* enum lift_rounded */
     bool shadow;
     bool derived;          /* floating-point arithmetic is behind its value */
     bool loaded;           /* it depends on what was in memory */
@@ -190,6 +196,7 @@ void lift_put_map(struct textbuf *out, const struct lift_view *view, const char 
 /* What lies in shared memory at an instruction: what the last store before it has shadows of, of
  * numbers of `element` bytes, or of any (0). */
 enum lift_kind lift_kind_stored(const struct lift *lift, unsigned at, unsigned element);
+uint8_t lift_rounded_stored(const struct lift *lift, unsigned at, unsigned element);
 enum lift_refusal lift_classify_product(const struct ptx_instruction *ins, uint8_t *class_);
 
 /* Adds to `seen` (a flag for each instruction) what may run after an instruction in it. */
@@ -203,6 +210,13 @@ enum lift_refusal lift_put_constants(struct lift *lift);
 /* Kinds, shadows and accumulators. */
 enum lift_refusal lift_flow(struct lift *lift, struct error *err);
 void lift_find_chains(struct lift *lift);
+
+/* Numbers of 8 bits, see rounded/: which registers hold them, whether one has ends, the format that
+ * an instruction rounds to, and whether it moves whole bytes. */
+void lift_find_rounded(struct lift *lift);
+bool lift_has_ends(const struct lift *lift, unsigned reg);
+uint8_t lift_rounds_small(const struct ptx_instruction *ins);
+bool lift_moves_bytes(const struct lift *lift, unsigned at);
 
 /* The arrays: which parameters are read and written, where. */
 enum lift_refusal lift_find_arrays(struct lift *lift, struct error *err);
@@ -331,6 +345,7 @@ struct lift_writer {
     const struct ptx_instruction *ins;
     const struct lift_step *step;
     char guard[16]; /* "@%p3 " or "" */
+    bool ends;      /* of lift_write_ends(): a result has ends */
 };
 
 void lift_put(struct lift_writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -343,6 +358,17 @@ void lift_shadow_name(char out[24], char part, unsigned reg, unsigned lane);
 /* Sets the shadow of a register that an instruction has written without one: the value is the
  * register's, and no error is known. */
 void lift_put_exact(struct lift_writer *w, unsigned reg);
+
+/* The ends of what an instruction writes, in front of it; false: none are known by then. */
+bool lift_write_ends(struct lift_writer *w);
+/* Behind it: they are what the registers hold. */
+void lift_put_exact_ends(struct lift_writer *w);
+/* Between a register's bytes, from bit `bit` on, and shadows that lie from [%cca+at] on. */
+void lift_put_ends_out(struct lift_writer *w, unsigned reg, unsigned bit, unsigned bytes,
+                       unsigned at);
+void lift_put_ends_in(struct lift_writer *w, unsigned reg, unsigned bit, unsigned bytes,
+                      unsigned at);
+void lift_declare_ends(struct textbuf *out, const struct lift *lift, unsigned reg);
 
 /* An instruction without a rule. */
 void lift_write_kept(struct lift_writer *w);

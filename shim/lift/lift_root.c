@@ -166,6 +166,9 @@ static const enum dtype dtype_of_kind[] = {
     [KIND_F32] = DTYPE_F32,   [KIND_F16] = DTYPE_F16,     [KIND_BF16] = DTYPE_BF16,
     [KIND_F16X2] = DTYPE_F16, [KIND_BF16X2] = DTYPE_BF16, [KIND_MIXED] = DTYPE_NONE};
 
+static const enum dtype dtype_of_rounded[] = {
+    [ROUNDED_E4M3] = DTYPE_F8E4M3, [ROUNDED_E5M2] = DTYPE_F8E5M2, [ROUNDED_MIXED] = DTYPE_NONE};
+
 static enum dtype dtype_of(const struct lift *lift, const struct ptx_operand *value, unsigned bits)
 {
     const struct ptx_operand *first = value;
@@ -173,6 +176,8 @@ static enum dtype dtype_of(const struct lift *lift, const struct ptx_operand *va
         first = &value->items[0];
     enum dtype dtype = DTYPE_NONE;
     if (first->kind == PTX_REGISTER)
+        dtype = dtype_of_rounded[lift->reg[first->reg].rounded];
+    if (!dtype && first->kind == PTX_REGISTER)
         dtype = dtype_of_kind[lift->reg[first->reg].kind];
     if (dtype)
         return dtype;
@@ -181,7 +186,8 @@ static enum dtype dtype_of(const struct lift *lift, const struct ptx_operand *va
 
 static bool is_number(enum dtype dtype)
 {
-    return dtype == DTYPE_F32 || dtype == DTYPE_F16 || dtype == DTYPE_BF16;
+    return dtype == DTYPE_F32 || dtype == DTYPE_F16 || dtype == DTYPE_BF16 ||
+           dtype == DTYPE_F8E4M3 || dtype == DTYPE_F8E5M2;
 }
 
 static unsigned value_bytes(enum dtype dtype)
@@ -193,6 +199,8 @@ static unsigned value_bytes(enum dtype dtype)
     case DTYPE_I32:
         return 4;
     case DTYPE_U8:
+    case DTYPE_F8E4M3:
+    case DTYPE_F8E5M2:
         return 1;
     default:
         return 2;
@@ -250,8 +258,9 @@ static enum lift_refusal note_bulk(struct lift *lift, unsigned at, struct error 
     int made = lift->step[at].made;
     unsigned bytes = made < 0 ? 0 : lift->made[made].element;
     enum lift_kind kind = store ? lift_lane_kind(lift_kind_stored(lift, at, bytes)) : KIND_NONE;
-    if (kind)
-        note_dtype(&lift->view[view], dtype_of_kind[kind]);
+    const unsigned rounded = store ? lift_rounded_stored(lift, at, bytes) : ROUNDED_NONE;
+    if (kind || rounded)
+        note_dtype(&lift->view[view], kind ? dtype_of_kind[kind] : dtype_of_rounded[rounded]);
     return LIFT_OK;
 }
 
@@ -364,7 +373,7 @@ static void note_comparable(void *user, unsigned reg)
 {
     struct roots *r = user;
     const struct lift_register *of = &r->lift->reg[reg];
-    r->changed |= of->shadow || !of->derived;
+    r->changed |= of->shadow || !of->derived || lift_has_ends(r->lift, reg);
 }
 
 static bool has_output(struct lift *lift)

@@ -335,6 +335,7 @@ static void write_branch(struct lift_writer *w)
 
 static void write_step(struct lift_writer *w)
 {
+    const bool ended = lift_write_ends(w);
     switch ((enum lift_class)w->step->class_) {
     case CLASS_FLOAT:
         lift_write_float(w);
@@ -380,6 +381,8 @@ static void write_step(struct lift_writer *w)
         lift_write_kept(w);
         break;
     }
+    if (!ended)
+        lift_put_exact_ends(w);
 }
 
 /* ---- declarations ---- */
@@ -424,11 +427,12 @@ static void put_register(struct textbuf *out, const struct lift *lift, unsigned 
     for (unsigned lane = 0; lift->reg[i].shadow && lane < lift_lanes(lift->reg[i].kind); lane++)
         textbuf_printf(out, "\t.reg .f64 %%v%u%c, %%e%u%c;\n", i, lane ? 'b' : 'a', i,
                        lane ? 'b' : 'a');
+    lift_declare_ends(out, lift, i);
 }
 
 /* What the texts of the rules use. */
 static const char own_registers[] = "\t.reg .f64 %cv<5>, %ce<5>, %ct<8>, %cd0, %cd1;\n"
-                                    "\t.reg .f32 %cw;\n"
+                                    "\t.reg .f32 %cw, %cn<4>;\n"
                                     "\t.reg .b16 %ch<4>, %chz;\n"
                                     "\t.reg .b32 %crefused, %ci<8>, %csa, %cblock, %cblocks;\n"
                                     "\t.reg .b64 %ccall, %cstate, %ccells, %cca, %ca<8>;\n"

@@ -25,7 +25,10 @@ static enum skip list_params(struct lift_params *out, const struct launch *launc
 
 static unsigned bytes_of(enum dtype dtype)
 {
-    return dtype == DTYPE_F32 ? 4 : dtype == DTYPE_F16 || dtype == DTYPE_BF16 ? 2 : 0;
+    return dtype == DTYPE_F32                               ? 4
+           : dtype == DTYPE_F16 || dtype == DTYPE_BF16      ? 2
+           : dtype == DTYPE_F8E4M3 || dtype == DTYPE_F8E5M2 ? 1
+                                                            : 0;
 }
 
 static enum skip read_described(struct lift_map *map, const struct lift_view *view,

@@ -158,11 +158,16 @@ static void put_mine(struct lift_writer *w)
 /* What elements are in shared memory: numbers with shadows, or bits. */
 static void put_elements(struct lift_writer *w)
 {
-    static const unsigned formats[] = {[DTYPE_F16] = LIFT_F16, [DTYPE_BF16] = LIFT_BF16};
+    static const struct {
+        unsigned format, bytes;
+    } elements[DTYPE_COUNT] = {[DTYPE_F32] = {LIFT_F32, 4},
+                               [DTYPE_F16] = {LIFT_F16, 2},
+                               [DTYPE_BF16] = {LIFT_BF16, 2},
+                               [DTYPE_F8E4M3] = {LIFT_E4M3, 1},
+                               [DTYPE_F8E5M2] = {LIFT_E5M2, 1}};
     const enum dtype dtype = w->lift->view[w->step->array].dtype;
-    bool half = dtype == DTYPE_F16 || dtype == DTYPE_BF16;
-    put_word(w, BULK(format), half ? formats[dtype] : LIFT_F32);
-    put_word(w, BULK(bytes), half ? 2 : dtype == DTYPE_F32 ? 4 : 1);
+    put_word(w, BULK(format), elements[dtype].format);
+    put_word(w, BULK(bytes), elements[dtype].bytes ? elements[dtype].bytes : 1);
     put_word(w, BULK(judged), !w->lift->bare);
 }
 

@@ -193,7 +193,12 @@ static __device__ void judge_element(lift_state *s, const lift_call *call, const
     const uint64_t index = (place + b) / box->bytes;
     const lift_number *cell = box->cells ? cell_of(box, unit->shared + b) : nullptr;
     const bool number = cell && cell->e >= 0;
-    if (number && box->bytes > 1)
+    if (cell && cell->e == LIFT_ENDS && box->bytes == 1 && box->format != LIFT_F32) {
+        const uint32_t shift = (unit->shared + b) % box->cell * 8;
+        const uint64_t ends = (uint64_t)__double_as_longlong(cell->v);
+        cuvet_lift_between(s, call, box->index, index, got, own, (uint32_t)ends >> shift,
+                           (uint32_t)(ends >> 32) >> shift, box->format, 1);
+    } else if (number && box->bytes > 1)
         cuvet_lift_judge(s, call, box->index, index, cell->v, cell->e, got, own, box->format);
     else if (!number && box->judged)
         cuvet_lift_same(s, call, box->index, index, got, own);

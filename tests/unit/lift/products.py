@@ -102,6 +102,35 @@ def small(x, y, scale, back, SIZE: tl.constexpr):
 
 
 @triton.jit
+def quant_groups(x, y, scales, size, eps, least, most, SIZE: tl.constexpr):
+    at = tl.arange(0, SIZE)
+    inside = at < size
+    number = tl.load(x + tl.program_id(0) * size + at, mask=inside, other=0.0).to(tl.float32)
+    unit = tl.maximum(tl.max(tl.abs(number)), eps) / most
+    narrow = tl.clamp(number / unit, least, most).to(y.dtype.element_ty)
+    tl.store(y + tl.program_id(0) * size + at, narrow, mask=inside)
+    tl.store(scales + tl.program_id(0), unit)
+
+
+@triton.jit
+def gated(x, gate, y, scales, SIZE: tl.constexpr):
+    at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
+    left = tl.load(x + at).to(tl.float32)
+    number = left * tl.sigmoid(left) * tl.load(gate + at).to(tl.float32)
+    unit = tl.maximum(tl.max(tl.abs(number)), 1e-10) / 448.0
+    tl.store(scales + tl.program_id(0), unit)
+    tl.store(y + at, (number / unit).to(y.dtype.element_ty))
+
+
+@triton.jit
+def turned(x, y, M: tl.constexpr, N: tl.constexpr):
+    row, column = tl.arange(0, M), tl.arange(0, N)
+    first = tl.program_id(0) * M * N
+    number = tl.load(x + first + row[:, None] * N + column[None, :]).to(tl.float32) * 3.0
+    tl.store(y + first + column[None, :] * M + row[:, None], number.to(y.dtype.element_ty))
+
+
+@triton.jit
 def attend(q, k, v, out, keys, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr, NARROW: tl.constexpr):
     rows = tl.program_id(0) * M + tl.arange(0, M)
     wide, columns = tl.arange(0, D), tl.arange(0, N)
@@ -240,6 +269,15 @@ def main(folder):
     arrays = {"x": "*fp32", "y": "*fp8e4nv", "scale": "*fp32", "back": "*fp32"}
     write(f"{folder}/small.ptx", small, arrays, {"SIZE": 512})
     write(f"{folder}/clamped.ptx", clamped, {"x": "*fp32", "y": "*fp32"}, {"SIZE": 512})
+    arrays = {"x": "*bf16", "y": "*fp8e4nv", "scales": "*fp32", "size": "i32", "eps": "fp32", "least": "fp32", "most": "fp32"}
+    write(f"{folder}/quant_groups.ptx", quant_groups, arrays, {"SIZE": 128}, warps=1, capability=89)
+    arrays = {"x": "*bf16", "gate": "*bf16", "y": "*fp8e4nv", "scales": "*fp32"}
+    write(f"{folder}/gated.ptx", gated, arrays, {"SIZE": 1024})
+    write(f"{folder}/turned.ptx", turned, {"x": "*fp16", "y": "*fp8e5"}, {"M": 32, "N": 32})
+    arrays = {"a": "*bf16", "b": "*bf16", "c": "*fp8e4nv", "k_size": "i32"}
+    write(f"{folder}/tile_to_e4m3.ptx", tile, arrays, {"M": 64, "N": 32, "K": 32})
+    arrays = {"q": "*fp8e5", "k": "*fp8e5", "v": "*fp8e5", "out": "*fp8e5", "keys": "i32"}
+    write(f"{folder}/attend_e5m2.ptx", attend, arrays, {"M": 64, "N": 32, "D": 32, "NARROW": False})
     arrays = {"q": "*bf16", "k": "*bf16", "v": "*bf16", "out": "*bf16", "keys": "i32"}
     for name, narrow in (("", False), ("_narrow", True)):
         write(f"{folder}/attend{name}.ptx", attend, arrays, {"M": 64, "N": 32, "D": 32, "NARROW": narrow})
@@ -249,6 +287,9 @@ def main(folder):
         write(f"{folder}/boxes{name}.ptx", boxes, dict(maps, k_size="i32"), dict(sizes, NARROW=narrow))
         arrays = {"a": "*fp16", "b": "*fp16", "c": "*fp16", "m_size": "i32", "k_size": "i32"}
         write(f"{folder}/boxes_made{name}.ptx", boxes_made, arrays, dict(sizes, NARROW=narrow))
+        arrays["c"] = "*fp8e5"
+        write(f"{folder}/boxes_to_e5m2{name}.ptx", boxes_made, arrays, dict(sizes, NARROW=narrow))
+        arrays["c"] = "*fp16"
         write(f"{folder}/boxes_roles{name}.ptx", boxes_roles, arrays, dict(sizes, M=64 if narrow else 128, NARROW=narrow))
     lists = {"a": "*i64", "b": "*i64", "c": "*i64", "sizes": "*i32", "count": "i32"}
     right = dict(sizes, MADE=False, NARROW=False, SHORT=False, SWAPPED=False)

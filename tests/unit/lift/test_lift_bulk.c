@@ -5,12 +5,13 @@
 
 enum { SHARED = 32 << 10, TILE_M = 64, TILE_N = 32, TILE_K = 32 };
 
-/* A product of matrices: c (m x n) of a (m x k) and b (n x k), f16. */
+/* A product of matrices: c (m x n) of a (m x k) and b (n x k), f16; or c is e5m2. */
 struct shape {
     unsigned grid, m, n, k;
     bool takes_m; /* the kernel does */
     bool made;    /* and makes the maps itself */
     bool roles;   /* and has warps that copy, beside those that multiply */
+    bool e5m2;
 };
 
 /* A matrix, its map in the kernel's parameters and where they have it. */
@@ -23,15 +24,15 @@ struct matrix {
 static uint64_t address_of_matrix(const struct shape *shape, unsigned i, struct matrix *out)
 {
     const unsigned rows = i == 1 ? shape->n : shape->m, columns = i == 2 ? shape->n : shape->k;
-    const unsigned lines = i == 1 ? TILE_N : TILE_M;
-    out->address = new_area((uint64_t)rows * columns * 2);
+    const unsigned lines = i == 1 ? TILE_N : TILE_M, element = i == 2 && shape->e5m2 ? 1 : 2;
+    out->address = new_area((uint64_t)rows * columns * element);
     out->map = (struct lift_map){.address = out->address,
-                                 .bytes = (uint64_t)rows * columns * 2,
-                                 .stride = {columns * 2},
+                                 .bytes = (uint64_t)rows * columns * element,
+                                 .stride = {columns * element},
                                  .size = {columns, rows},
                                  .box = {32, lines},
                                  .rank = 2,
-                                 .element = 2,
+                                 .element = element,
                                  .swizzle = 2};
     return out->address;
 }
@@ -143,7 +144,7 @@ static void lose(unsigned param, void *array, uint64_t bytes)
 }
 
 static const struct bulk_case right = {
-    PTX("boxes"), "boxes", {3, 192, 32, 128, false, false, false}, NULL};
+    PTX("boxes"), "boxes", {3, 192, 32, 128, false, false, false, false}, NULL};
 
 static void a_right_product_is_quiet(void **state)
 {
@@ -158,7 +159,8 @@ static void a_right_product_is_quiet(void **state)
 static void what_lies_outside_of_the_tensors_is_zero(void **state)
 {
     (void)state;
-    const struct bulk_case c = {PTX("boxes"), "boxes", {3, 150, 24, 72, false, false, false}, NULL};
+    const struct bulk_case c = {
+        PTX("boxes"), "boxes", {3, 150, 24, 72, false, false, false, false}, NULL};
     const struct bench_result r = check_bulk(&c);
     assert_int_equal(r.verdict.refused, 0);
     assert_int_equal(r.verdict.checked, 150 * 24);
@@ -169,7 +171,7 @@ static void a_kernel_that_goes_on_is_quiet(void **state)
 {
     (void)state;
     const struct bulk_case c = {
-        PTX("boxes_on"), "boxes_on", {2, 300, 32, 96, true, false, false}, NULL};
+        PTX("boxes_on"), "boxes_on", {2, 300, 32, 96, true, false, false, false}, NULL};
     bench_apart = true;
     const struct bench_result r = check_bulk(&c);
     bench_apart = false;
@@ -182,7 +184,7 @@ static void maps_that_the_kernel_makes_are_followed(void **state)
 {
     (void)state;
     struct bulk_case c = {
-        PTX("boxes_made"), "boxes_made", {3, 150, 32, 72, true, true, false}, NULL};
+        PTX("boxes_made"), "boxes_made", {3, 150, 32, 72, true, true, false, false}, NULL};
     struct bench_result r = check_bulk(&c);
     assert_int_equal(r.verdict.refused, 0);
     assert_int_equal(r.verdict.checked, 150 * 32);
@@ -194,11 +196,39 @@ static void maps_that_the_kernel_makes_are_followed(void **state)
     assert_true(r.verdict.violations > 0);
 }
 
+/* The last number is two steps larger. */
+static void move_last(unsigned param, void *array, uint64_t bytes)
+{
+    (void)param;
+    ((uint8_t *)array)[bytes - 1] += 2;
+}
+
+static void boxes_of_8_bits_are_compared(void **state)
+{
+    (void)state;
+    struct bulk_case c = {
+        PTX("boxes_to_e5m2"), "boxes_made", {3, 150, 32, 72, true, true, false, true}, NULL};
+    struct bench_result r = check_bulk(&c);
+    assert_int_equal(r.verdict.refused, 0);
+    assert_int_equal(r.verdict.checked, 150 * 32);
+    assert_int_equal(r.verdict.violations, 0);
+    assert_int_equal(r.verdict.wide, 0);
+    c.damage = move_last;
+    r = check_bulk(&c);
+    assert_int_equal(r.verdict.violations, 1);
+    assert_int_equal(r.verdict.first_index, 150 * 32 - 1);
+    c.damage = NULL;
+    c.path = PTX("boxes_to_e5m2_narrow");
+    c.shape.k = 512;
+    r = check_bulk(&c);
+    assert_true(r.verdict.violations > 10);
+}
+
 static void warps_have_roles(void **state)
 {
     (void)state;
     struct bulk_case c = {
-        PTX("boxes_roles"), "boxes_roles", {2, 150, 32, 168, true, true, true}, NULL};
+        PTX("boxes_roles"), "boxes_roles", {2, 150, 32, 168, true, true, true, false}, NULL};
     struct bench_result r = check_bulk(&c);
     assert_int_equal(r.verdict.refused, 0);
     assert_int_equal(r.verdict.checked, 150 * 32);
@@ -218,7 +248,7 @@ static void sums_in_bf16_are_found(void **state)
 {
     (void)state;
     const struct bulk_case c = {
-        PTX("boxes_narrow"), "boxes", {1, 64, 32, 512, false, false, false}, NULL};
+        PTX("boxes_narrow"), "boxes", {1, 64, 32, 512, false, false, false, false}, NULL};
     const struct bench_result r = check_bulk(&c);
     assert_int_equal(r.verdict.refused, 0);
     assert_true(r.verdict.violations > 0);
@@ -404,6 +434,7 @@ int main(void)
         cmocka_unit_test(what_lies_outside_of_the_tensors_is_zero),
         cmocka_unit_test(a_kernel_that_goes_on_is_quiet),
         cmocka_unit_test(maps_that_the_kernel_makes_are_followed),
+        cmocka_unit_test(boxes_of_8_bits_are_compared),
         cmocka_unit_test(warps_have_roles),
         cmocka_unit_test(boxes_have_three_dims),
         cmocka_unit_test(boxes_take_the_place_of_numbers),

@@ -73,10 +73,13 @@ static const struct refusal_row kernels[] = {
     /* Copies of other kinds. */
     {HEAD BITS "cp.async.bulk.global.shared::cta.bulk_group [%d3], [%r3], 256;\n" TAIL, LIFT_BULK},
     {HEAD LOAD("%d2", ".multicast::cluster") ", %h1;\n" BITS STORE("%d2") TAIL, LIFT_BULK},
-    /* What arithmetic is behind is stored without a shadow. */
+    /* What arithmetic is behind is stored with a shadow, or without one. */
     {HEAD "ld.global.f32 %f1, [%d7]; add.f32 %f1, %f1, %f1;\n"
           "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f1; st.shared.b16 [%r3], %h1;\n" STORE("%d2")
               TAIL,
+     LIFT_OK},
+    {HEAD "ld.global.f32 %f1, [%d7]; add.f32 %f1, %f1, %f1;\n"
+          "cvt.rzi.u32.f32 %r7, %f1; st.shared.b32 [%r3], %r7;\n" STORE("%d2") TAIL,
      LIFT_NO_OUTPUT},
     /* The snapshot has what was there before. */
     {HEAD BITS STORE("%d2") LOAD("%d2", "") ";\n" WAIT TAIL, LIFT_READS_BACK},

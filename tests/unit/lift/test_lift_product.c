@@ -148,12 +148,6 @@ static const struct product_case {
      48 * 64,
      0,
      false},
-    {PTX("small"), /* numbers of 8 bits are written and not compared, and count as exact */
-     {"small", 2, 128, 16384, {ARRAY(1024, 4), ARRAY(1024, 1), ARRAY(2, 4), ARRAY(1024, 4)}},
-     fill_f32,
-     1024 + 2,
-     0,
-     false},
     {PTX("tile_e5m2"),
      {"eights", 2, 128, 16384, {ARRAY(128 * K, 1), ARRAY(16 * K, 1), ARRAY(128 * 16, 4), VALUE(K)}},
      fill_e5m2,

@@ -54,7 +54,7 @@ static const struct refusal_row refusals[] = {
      LIFT_NO_OUTPUT},
     {HEAD "ld.global.f32 %f1, [%d4]; add.f32 %f1, %f1, %f1;\n"
           "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f1; st.global.b16 [%d5], %h1;\n" TAIL,
-     LIFT_NO_OUTPUT},
+     LIFT_OK},
     {HEAD "ld.global.b16 %h1, [%d4]; cvt.rn.f16x2.e4m3x2 %r3, %h1; st.global.b32 [%d5], "
           "%r3;\n" TAIL,
      LIFT_OK},

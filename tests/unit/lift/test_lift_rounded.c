@@ -1,0 +1,404 @@
+/* test_lift_rounded.c - kernels whose outputs are numbers of 8 bits, held against their own PTX:
+ * each is to be what a number within the bound of the value rounds to. */
+#include "lift_bench.h"
+
+#define PTX(name) "tests/unit/lift/ptx/" name ".ptx"
+#define ARRAY(n, size)                                                                             \
+    {                                                                                              \
+        (uint64_t)(n) * (size), 0                                                                  \
+    }
+#define VALUE(bits)                                                                                \
+    {                                                                                              \
+        0, bits                                                                                    \
+    }
+
+static uint32_t draw(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+static uint32_t float_bits(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, 4);
+    return bits;
+}
+
+/* From -1 to 1; among them zeros of both signs, numbers that become subnormal ones of 8 bits, and,
+ * where they are wanted, huge ones, infinities and NaNs. */
+static bool odd;
+static float drawn(uint32_t *state)
+{
+    const float unit = (float)draw(state) / 8388608.0f - 1.0f;
+    switch (draw(state) % 16) {
+    case 0:
+        return 0.0f;
+    case 1:
+        return -0.0f;
+    case 2:
+        return unit * 0x1p-8f;
+    case 3:
+        return unit * 0x1p-15f;
+    case 4:
+        return odd ? unit * 1e6f : unit;
+    case 5:
+        return odd && draw(state) % 4 == 0 ? __builtin_inff() : unit;
+    case 6:
+        return odd && draw(state) % 4 == 0 ? __builtin_nanf("") : unit;
+    default:
+        return unit;
+    }
+}
+
+static uint16_t bf16_of(float value)
+{
+    const uint32_t bits = float_bits(value);
+    if (value != value)
+        return 0x7fc0;
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static uint16_t f16_of(float value)
+{
+    const _Float16 half = (_Float16)value;
+    uint16_t bits;
+    memcpy(&bits, &half, 2);
+    return bits;
+}
+
+static void fill_f32(unsigned param, void *array, uint64_t bytes)
+{
+    uint32_t state = param + 1;
+    for (uint64_t i = 0; i < bytes / 4; i++)
+        ((float *)array)[i] = drawn(&state);
+}
+
+static void fill_bf16(unsigned param, void *array, uint64_t bytes)
+{
+    uint32_t state = param + 1;
+    for (uint64_t i = 0; i < bytes / 2; i++)
+        ((uint16_t *)array)[i] = bf16_of(drawn(&state));
+}
+
+static void fill_f16(unsigned param, void *array, uint64_t bytes)
+{
+    uint32_t state = param + 1;
+    for (uint64_t i = 0; i < bytes / 2; i++)
+        ((uint16_t *)array)[i] = f16_of(drawn(&state));
+}
+
+static void fill_e5m2(unsigned param, void *array, uint64_t bytes)
+{
+    uint32_t state = param + 1;
+    for (uint64_t i = 0; i < bytes; i++)
+        ((uint8_t *)array)[i] = (uint8_t)(f16_of(drawn(&state)) >> 8);
+}
+
+enum { K = 192, KEYS = 128 };
+
+static const struct rounded_case {
+    const char *path;
+    struct bench_launch launch;
+    bench_fill_fn fill;
+    unsigned out; /* the parameter that has numbers of 8 bits */
+    uint64_t checked;
+} cases[] = {
+    {PTX("small"),
+     {"small", 2, 128, 16384, {ARRAY(1024, 4), ARRAY(1024, 1), ARRAY(2, 4), ARRAY(1024, 4)}},
+     fill_f32,
+     1,
+     1024 + 2 + 1024},
+    {PTX("quant_groups"), /* the last group's tail is masked */
+     {"quant_groups",
+      8,
+      32,
+      0,
+      {ARRAY(8 * 120, 2), ARRAY(8 * 120, 1), ARRAY(8, 4), VALUE(120), VALUE(0x2edbe6ff),
+       VALUE(0xc3e00000), VALUE(0x43e00000)}},
+     fill_bf16,
+     1,
+     8 * 120 + 8},
+    {PTX("gated"),
+     {"gated", 2, 128, 16384, {ARRAY(2048, 2), ARRAY(2048, 2), ARRAY(2048, 1), ARRAY(2, 4)}},
+     fill_bf16,
+     2,
+     2048 + 2},
+    {PTX("turned"), {"turned", 2, 128, 16384, {ARRAY(2048, 2), ARRAY(2048, 1)}}, fill_f16, 1, 2048},
+    {PTX("tile_to_e4m3"), /* by stmatrix and prmt */
+     {"tile", 2, 128, 16384, {ARRAY(128 * K, 2), ARRAY(K * 32, 2), ARRAY(128 * 32, 1), VALUE(K)}},
+     fill_bf16,
+     2,
+     128 * 32},
+    {PTX("attend_e5m2"), /* shares are rounded as well, and are factors */
+     {"attend",
+      2,
+      128,
+      16384,
+      {ARRAY(128 * 32, 1), ARRAY(KEYS * 32, 1), ARRAY(KEYS * 32, 1), ARRAY(128 * 32, 1),
+       VALUE(KEYS)}},
+     fill_e5m2,
+     3,
+     128 * 32},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+static struct bench_result check(const struct rounded_case *c, bench_fill_fn damage)
+{
+    const struct bench_result r = bench_check(&c->launch, c->path, c->fill, damage);
+    const struct ref_verdict *v = &r.verdict;
+    if (!damage && (v->violations || v->refused || v->wide))
+        print_message("%s: %s checked %llu violations %llu wide %llu refused %llu ratio %g: %g, %g "
+                      "bound %g\n",
+                      c->path, r.refused, (unsigned long long)v->checked,
+                      (unsigned long long)v->violations, (unsigned long long)v->wide,
+                      (unsigned long long)v->refused, v->max_ratio, v->worst_got, v->worst_ref,
+                      v->worst_bound);
+    return r;
+}
+
+static void check_quiet(const struct rounded_case *c)
+{
+    const struct bench_result r = check(c, NULL);
+    assert_string_equal(r.refused, "");
+    assert_int_equal(r.verdict.checked, c->checked);
+    assert_int_equal(r.verdict.violations, 0);
+    assert_int_equal(r.verdict.refused, 0);
+    assert_int_equal(r.verdict.wide, 0);
+}
+
+static void right_numbers_are_quiet(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2 * CASES; i++) {
+        bench_apart = i % 2; /* where the shadows of shared memory lie */
+        check_quiet(&cases[i / 2]);
+        bench_apart = false;
+    }
+}
+
+static void odd_numbers_are_quiet(void **state)
+{
+    (void)state;
+    odd = true;
+    for (size_t i = 0; i < CASES; i++)
+        check_quiet(&cases[i]);
+    odd = false;
+}
+
+/* ---- wrong numbers ---- */
+
+static unsigned damaged; /* the parameter */
+static uint64_t changed; /* elements */
+
+/* A number of middling size, the 300th or one behind it, is two steps larger. */
+static uint64_t place;
+static void move_one(unsigned param, void *array, uint64_t bytes)
+{
+    uint8_t *codes = array;
+    for (uint64_t i = 300; param == damaged && i < bytes && !place; i++) {
+        if ((codes[i] & 0x7f) >= 0x10 && (codes[i] & 0x7f) < 0x70) {
+            codes[i] += 2;
+            place = i;
+        }
+    }
+}
+
+/* As if a scale were applied twice: each number is the largest. */
+static void scale_again(unsigned param, void *array, uint64_t bytes)
+{
+    uint8_t *codes = array;
+    for (uint64_t i = 0; param == damaged && i < bytes; i++) {
+        const uint8_t wrong = codes[i] & 0x7f ? (codes[i] & 0x80) | 0x7b : codes[i];
+        changed += (codes[i] & 0x7f) != 0 && (codes[i] & 0x7f) < 0x79;
+        codes[i] = wrong;
+    }
+}
+
+static void wrong_numbers_are_found(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < CASES; i++) {
+        damaged = cases[i].out;
+        place = changed = 0;
+        struct bench_result r = check(&cases[i], move_one);
+        assert_int_equal(r.verdict.violations, 1);
+        assert_int_equal(r.verdict.first_index, place);
+        r = check(&cases[i], scale_again);
+        assert_true(changed > cases[i].launch.param[damaged].bytes / 2);
+        assert_true(r.verdict.violations >= changed);
+    }
+}
+
+/* ---- the ends ---- */
+
+/* Four numbers of a thread, times 3 or as they are, become the bytes of %r5. */
+#define HEAD                                                                                       \
+    ".version 8.3\n.target sm_90\n.address_size 64\n"                                              \
+    ".visible .entry k(.param .u64 x, .param .u64 y, .param .u64 p, .param .u64 q)\n{\n"           \
+    ".reg .f32 %f<5>; .reg .b32 %r<20>; .reg .b64 %d<9>; .reg .b16 %h<6>; .reg .pred %p<2>;\n"     \
+    ".shared .align 16 .b8 s[512];\n"                                                              \
+    "ld.param.u64 %d1, [x]; ld.param.u64 %d2, [y]; mov.u32 %r1, %tid.x; mov.b32 %r2, s;\n"         \
+    "mul.wide.u32 %d3, %r1, 16; add.s64 %d4, %d1, %d3; mul.wide.u32 %d3, %r1, 4;\n"                \
+    "add.s64 %d5, %d2, %d3; shl.b32 %r3, %r1, 2; add.s32 %r4, %r2, %r3;\n"                         \
+    "ld.global.v4.f32 {%f1, %f2, %f3, %f4}, [%d4];\n"
+#define TIMES                                                                                      \
+    "mul.f32 %f1, %f1, 0f40400000; mul.f32 %f2, %f2, 0f40400000;\n"                                \
+    "mul.f32 %f3, %f3, 0f40400000; mul.f32 %f4, %f4, 0f40400000;\n"
+#define ROUND(type)                                                                                \
+    "cvt.rn.satfinite." type ".f32 %h1, %f2, %f1; cvt.rn.satfinite." type ".f32 %h2, %f4, %f3;\n"
+#define TAIL "st.global.b32 [%d5], %r5;\nret;\n}\n"
+
+enum { THREADS = 32, NUMBERS = 4 * THREADS };
+
+/* The middle of two numbers of e4m3 from 1 to 2, or a third of it. */
+static unsigned part;
+static void fill_ties(unsigned param, void *array, uint64_t bytes)
+{
+    for (uint64_t i = 0; param == 0 && i < bytes / 4; i++)
+        ((float *)array)[i] = (1 + (float)(2 * (i % 8) + 1) / 16) / (float)part;
+}
+
+/* Each is rounded to the odd one of them. */
+static void round_to_odd(unsigned param, void *array, uint64_t bytes)
+{
+    for (uint64_t i = 0; param == 1 && i < bytes; i++)
+        ((uint8_t *)array)[i] = (uint8_t)(0x38 + i % 8 + (i % 2 == 0));
+}
+
+static void fill_numbers(unsigned param, void *array, uint64_t bytes)
+{
+    if (param == 0)
+        fill_f32(param, array, bytes);
+}
+
+static uint8_t step;
+static void step_all(unsigned param, void *array, uint64_t bytes)
+{
+    for (uint64_t i = 0; param == 1 && i < bytes; i++)
+        ((uint8_t *)array)[i] ^= step;
+}
+
+static struct bench_result check_text(const char *text, bench_fill_fn fill, bench_fill_fn damage)
+{
+    const struct bench_launch launch = {"k", 1, THREADS, 0, {ARRAY(NUMBERS, 4), ARRAY(NUMBERS, 1)}};
+    const struct bench_result r = bench_check_text(&launch, text, strlen(text), fill, damage);
+    assert_string_equal(r.refused, "");
+    assert_int_equal(r.verdict.checked, NUMBERS);
+    assert_int_equal(r.verdict.refused, 0);
+    return r;
+}
+
+/* Arithmetic in front of a tie may end on either side; a number that is only converted has one
+ * rounding, to the even one. */
+static void a_tie_has_two_ends_behind_arithmetic(void **state)
+{
+    (void)state;
+    static const char pack[] = "mov.b32 %r5, {%h1, %h2};\n" TAIL;
+    for (part = 1; part <= 3; part += 2) {
+        char text[4096];
+        snprintf(text, sizeof text, "%s%s%s%s", HEAD, part == 3 ? TIMES : "", ROUND("e4m3x2"),
+                 pack);
+        assert_int_equal(check_text(text, fill_ties, NULL).verdict.violations, 0);
+        const struct bench_result r = check_text(text, fill_ties, round_to_odd);
+        assert_int_equal(r.verdict.violations, part == 3 ? 0 : NUMBERS);
+    }
+}
+
+/* ---- movements ---- */
+
+/* What compilers move bytes by, from %h1 and %h2 to %r5. */
+static const char *const movements[] = {
+    "mov.b32 %r5, {%h1, %h2};\n",
+    "cvt.u32.u16 %r6, %h1; cvt.u32.u16 %r7, %h2; shl.b32 %r7, %r7, 16; or.b32 %r5, %r6, %r7;\n",
+    "cvt.u32.u16 %r6, %h1; cvt.u32.u16 %r7, %h2; prmt.b32 %r5, %r6, %r7, 0x5410U;\n",
+    "cvt.u32.u16 %r6, %h1; cvt.u32.u16 %r7, %h2; mov.b32 %r8, 21520; prmt.b32 %r5, %r6, %r7, "
+    "%r8;\n",
+    "cvt.u32.u16 %r6, %h1; cvt.u32.u16 %r7, %h2; bfi.b32 %r5, %r7, %r6, 16, 16;\n",
+    "mov.b32 %r6, {%h1, %h2}; bfe.u32 %r7, %r6, 8, 8; shl.b32 %r7, %r7, 8;\n"
+    "and.b32 %r6, %r6, -65281; or.b32 %r5, %r6, %r7;\n",
+    "mov.b32 %r6, {%h1, %h2}; mov.b32 {%h3, %h4}, %r6; and.b16 %h5, %h3, 255;\n"
+    "shr.u16 %h3, %h3, 8; shl.b16 %h3, %h3, 8; or.b16 %h3, %h3, %h5; mov.b32 %r5, {%h3, %h4};\n",
+    "mov.b32 %r6, {%h1, %h2}; shfl.sync.bfly.b32 %r7, %r6, 3, 31, -1;\n"
+    "shfl.sync.bfly.b32 %r5|%p1, %r7, 3, 31, -1;\n",
+    "mov.b32 %r6, {%h1, %h2}; setp.eq.u32 %p1, %r1, 5; selp.b32 %r5, %r6, %r6, %p1;\n",
+    "st.shared.b16 [%r4], %h1; st.shared.b16 [%r4+2], %h2; ld.shared.b32 %r5, [%r4];\n",
+    "mov.b32 %r6, {%h1, %h2}; prmt.b32 %r7, %r6, 0, 0x7771U; shr.u16 %h3, %h2, 8;\n"
+    "st.shared.b8 [%r4], %h1; st.shared.b8 [%r4+1], %r7; st.shared.b8 [%r4+2], %h2;\n"
+    "st.shared.b8 [%r4+3], %h3; ld.shared.u32 %r5, [%r4];\n",
+    "mov.b32 %r6, {%h1, %h2}; st.shared.b32 [%r4], %r6; ld.shared.u8 %r7, [%r4];\n"
+    "ld.shared.u8 %h3, [%r4+1]; ld.shared.b16 %h4, [%r4+2]; cvt.u32.u16 %r8, %h3;\n"
+    "shl.b32 %r8, %r8, 8; or.b32 %r7, %r7, %r8; cvt.u32.u16 %r8, %h4; shl.b32 %r8, %r8, 16;\n"
+    "or.b32 %r5, %r7, %r8;\n",
+};
+
+static const char *const roundings[] = {
+    ROUND("e5m2x2"),
+    ROUND("e4m3x2"),
+    "cvt.rn.satfinite.relu.e5m2x2.f32 %h1, %f2, %f1; cvt.rn.satfinite.relu.e5m2x2.f32 %h2, %f4, "
+    "%f3;\n",
+    "cvt.rn.f16x2.f32 %r6, %f2, %f1; cvt.rn.f16x2.f32 %r7, %f4, %f3;\n"
+    "cvt.rn.satfinite.e4m3x2.f16x2 %h1, %r6; cvt.rn.satfinite.e4m3x2.f16x2 %h2, %r7;\n",
+};
+
+static void check_steps(const char *rounding, const char *movement)
+{
+    char text[4096];
+    snprintf(text, sizeof text, "%s%s%s%s%s", HEAD, TIMES, rounding, movement, TAIL);
+    struct bench_result r = check_text(text, fill_numbers, NULL);
+    assert_int_equal(r.verdict.violations + r.verdict.wide, 0);
+    step = 4;
+    r = check_text(text, fill_numbers, step_all);
+    if (r.verdict.violations < NUMBERS)
+        fail_msg("%s%s: %llu of %d found", rounding, movement,
+                 (unsigned long long)r.verdict.violations, NUMBERS);
+}
+
+static void bytes_are_followed(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof movements / sizeof *movements; i++)
+        check_steps(roundings[i % 2], movements[i]);
+    for (size_t i = 0; i < sizeof roundings / sizeof *roundings; i++)
+        check_steps(roundings[i], movements[0]);
+}
+
+/* Bytes that are no longer those numbers, or some of which are not. */
+static const char *const others[] = {
+    "xor.b32 %r5, %r6, 0x80808080;\n",
+    "and.b32 %r5, %r6, 0x7f7f7f7f;\n",
+    "shr.u32 %r5, %r6, 4;\n",
+    "shr.s32 %r5, %r6, 8;\n",
+    "add.u32 %r5, %r6, 1;\n",
+    "cvt.rzi.s32.f32 %r7, %f1; or.b32 %r5, %r6, %r7;\n",
+    "cvt.rzi.s32.f32 %r7, %f1; mov.b32 %r5, %r6; setp.eq.u32 %p1, %r1, 0; @%p1 mov.b32 %r5, %r7;\n",
+    "cvt.rn.satfinite.e5m2x2.f32 %h3, %f1, %f2; mov.b32 %r5, {%h1, %h3};\n",
+};
+
+static void other_bytes_are_not_compared(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char text[4096];
+        struct lift *lift;
+        struct error err = {{0}};
+        snprintf(text, sizeof text, "%s%s%s%s%s%s", HEAD, TIMES, ROUND("e4m3x2"),
+                 "mov.b32 %r6, {%h1, %h2};\n", others[i], TAIL);
+        if (lift_make(&lift, text, strlen(text), "k", 0, &err) != LIFT_NO_OUTPUT)
+            fail_msg("%s is compared", others[i]);
+        lift_free(lift);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(right_numbers_are_quiet),
+        cmocka_unit_test(odd_numbers_are_quiet),
+        cmocka_unit_test(wrong_numbers_are_found),
+        cmocka_unit_test(a_tie_has_two_ends_behind_arithmetic),
+        cmocka_unit_test(bytes_are_followed),
+        cmocka_unit_test(other_bytes_are_not_compared),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
