@@ -130,9 +130,10 @@ static const struct lift_view *param_view(const struct lift *lift, unsigned para
 static const char *dtype_word(enum dtype dtype)
 {
     static const char *const words[DTYPE_COUNT] = {
-        [DTYPE_F32] = "f32", [DTYPE_F16] = "f16",       [DTYPE_BF16] = "bf16",
-        [DTYPE_I64] = "i64", [DTYPE_I32] = "i32",       [DTYPE_I16] = "i16",
-        [DTYPE_U8] = "u8",   [DTYPE_F8E4M3] = "f8e4m3", [DTYPE_F8E5M2] = "f8e5m2"};
+        [DTYPE_F32] = "f32",       [DTYPE_F16] = "f16",       [DTYPE_BF16] = "bf16",
+        [DTYPE_F8E4M3] = "f8e4m3", [DTYPE_F8E5M2] = "f8e5m2", [DTYPE_I64] = "i64",
+        [DTYPE_I32] = "i32",       [DTYPE_I16] = "i16",       [DTYPE_I8] = "i8",
+        [DTYPE_U32] = "u32",       [DTYPE_U16] = "u16",       [DTYPE_U8] = "u8"};
     return words[dtype] ? words[dtype] : "u8";
 }
 
@@ -143,7 +144,9 @@ static unsigned dtype_size(enum dtype dtype)
         return 8;
     case DTYPE_F32:
     case DTYPE_I32:
+    case DTYPE_U32:
         return 4;
+    case DTYPE_I8:
     case DTYPE_U8:
     case DTYPE_F8E4M3:
     case DTYPE_F8E5M2:

@@ -19,7 +19,19 @@ struct lift_array {
 };
 
 /* How an element is written, as the kernel has it in a register. */
-enum lift_format { LIFT_F32, LIFT_F16, LIFT_BF16, LIFT_E4M3, LIFT_E5M2 };
+enum lift_format {
+    LIFT_F32,
+    LIFT_F16,
+    LIFT_BF16,
+    LIFT_E4M3,
+    LIFT_E5M2,
+    LIFT_I8,
+    LIFT_I16,
+    LIFT_I32,
+    LIFT_U8,
+    LIFT_U16,
+    LIFT_U32
+};
 
 enum { LIFT_PLACES = 64 };
 
@@ -31,7 +43,7 @@ struct lift_place {
 };
 
 /* A number: its value, and a bound on the error that a correct kernel may have made in it. In the
- * shadows of shared memory a bound of LIFT_ENDS means bytes that are numbers of 8 bits: the bits of
+ * shadows of shared memory a bound of LIFT_ENDS means bytes of rounded numbers: the bits of
  * the value are the bytes at both ends of what a correct kernel may have there, the lower end's
  * first. Any other bound below zero: no shadow is there. */
 struct lift_number {

@@ -202,8 +202,7 @@ static void put_nan(struct lift_writer *w, unsigned lane)
     lift_put(w, "selp.f64 %%cd%u, 0d7FF8000000000000, %%cd%u, %%cq0;", lane, lane);
 }
 
-/* Sums with a large constant round to a whole number: what the kernel has is what is meant. */
-static bool rounds_on_purpose(const struct ptx_instruction *ins)
+bool lift_rounds_on_purpose(const struct ptx_instruction *ins)
 {
     if (lift_operand_kind(ins, 0) != KIND_F32 || *ins->opcode == 'm' || *ins->opcode == 'c')
         return false;
@@ -244,7 +243,7 @@ void lift_write_float(struct lift_writer *w)
     const struct ptx_operand *to = &w->ins->operands[0];
     const struct rule *rule = rule_of(w->ins);
     unsigned lanes = lift_lanes(lift_operand_kind(w->ins, 0));
-    if (to->kind != PTX_REGISTER || rounds_on_purpose(w->ins)) {
+    if (to->kind != PTX_REGISTER || lift_rounds_on_purpose(w->ins)) {
         lift_put_instruction(w);
         if (to->kind == PTX_REGISTER)
             lift_put_exact(w, to->reg);

@@ -196,7 +196,7 @@ struct stored {
 static void note_stored(void *user, unsigned reg)
 {
     struct stored *s = user;
-    if (s->lift->reg[reg].rounded)
+    if (s->lift->reg[reg].rounded && !s->lift->reg[reg].kind)
         s->rounded = s->lift->reg[reg].rounded;
     if (!s->lift->reg[reg].shadow)
         return;
@@ -219,6 +219,12 @@ static bool has_size(enum lift_kind kind, unsigned bytes)
     return !bytes || lift_kind_bytes(lift_lane_kind(kind)) == bytes;
 }
 
+/* Of one number; stmatrix and ldmatrix move halves of a register to places of their own. */
+static unsigned bytes_at_once(const struct ptx_instruction *ins)
+{
+    return ins->opcode[2] == 'm' ? 2 : ptx_type_bits(ins->types[0]) / 8;
+}
+
 /* What lies in shared memory at an instruction: of several formats that are stored there, one after
  * another, that of the store in front of it. `bytes`: of a register that gets it; `element`: of a
  * number; 0: of any. */
@@ -235,7 +241,9 @@ static struct stored stored_there(const struct lift *lift, unsigned at, unsigned
         lift_each_register(&kernel->instructions[i].operands[1], note_stored, &stored);
         stored.kind = bytes ? as_loaded(&stored, bytes) : stored.kind;
         stored.kind = has_size(stored.kind, element) ? stored.kind : KIND_NONE;
-        stored.rounded = element > 1 ? ROUNDED_NONE : stored.rounded;
+        stored.rounded = lift_rounded_part(stored.rounded, bytes_at_once(&kernel->instructions[i]));
+        if (element && lift_rounded_bytes(stored.rounded) != element)
+            stored.rounded = ROUNDED_NONE;
     }
     return stored;
 }
@@ -319,7 +327,7 @@ static void note_cell(void *user, unsigned reg)
 {
     struct cells *cells = user;
     const struct lift_register *r = &cells->lift->reg[reg];
-    const bool ends = lift_has_ends(cells->lift, reg);
+    const bool ends = lift_keeps_ends(cells->lift, reg);
     if (ends && cells->bytes < cells->least)
         cells->least = cells->bytes;
     cells->any |= cells->store && (r->shadow || ends);
@@ -336,7 +344,7 @@ static enum lift_refusal find_cells(struct lift *lift, struct error *err)
         if (ins->space != PTX_SHARED)
             continue;
         cells.narrow |= ins->opcode[2] == 'm'; /* ldmatrix, stmatrix */
-        cells.bytes = ins->opcode[2] == 'm' ? 2 : ptx_type_bits(ins->types[0]) / 8;
+        cells.bytes = bytes_at_once(ins);
         cells.store = lift->step[i].class_ == CLASS_STORE;
         if (cells.store)
             lift_each_register(&ins->operands[1], note_cell, &cells);
@@ -361,7 +369,7 @@ static void note_bare(void *user, unsigned reg)
     const struct lift_register *r = &bare->lift->reg[reg];
     enum lift_kind kind = r->shadow ? r->kind : KIND_NONE;
     bare->lift->bare |=
-        r->derived && !lift_has_ends(bare->lift, reg) &&
+        r->derived && !lift_keeps_ends(bare->lift, reg) &&
         (!kind || lift_kind_bytes(lift_lane_kind(kind)) * lift_lanes(kind) != bare->bytes);
 }
 
@@ -379,7 +387,7 @@ static void find_bare(struct lift *lift)
 static void note_shadow(void *user, unsigned reg)
 {
     struct flow *f = user;
-    f->shadow |= f->lift->reg[reg].shadow || lift_has_ends(f->lift, reg);
+    f->shadow |= f->lift->reg[reg].shadow || lift_keeps_ends(f->lift, reg);
 }
 
 /* Whether an instruction is for some of a block's threads: at a barrier beside the first, or at an

@@ -105,7 +105,7 @@ static void put_forgotten(struct lift_writer *w, unsigned offset, unsigned bytes
 
 static bool has_ends(const struct lift_writer *w, const struct ptx_operand *one)
 {
-    return one->kind == PTX_REGISTER && lift_has_ends(w->lift, one->reg);
+    return one->kind == PTX_REGISTER && lift_keeps_ends(w->lift, one->reg);
 }
 
 static bool stores_shadow(const struct lift_writer *w)
@@ -496,22 +496,23 @@ static void put_same(struct lift_writer *w, unsigned offset, unsigned bytes)
     lift_put_plain(w, "}");
 }
 
-/* Of numbers of 8 bits: each byte is to lie between both ends. */
+/* Of rounded numbers: each is to lie between both ends. */
 static void put_between(struct lift_writer *w, unsigned reg, unsigned offset, unsigned bytes)
 {
     const bool half = ptx_type_bits(w->lift->kernel->registers[reg].type) == 16;
+    const uint8_t rounded = lift_rounded_part(w->lift->reg[reg].rounded, bytes);
+    const unsigned each = lift_rounded_bytes(rounded);
     for (unsigned end = 0; end < 2; end++)
         lift_put_plain(w, "%s %%ci%u, %%%c%u;", half ? "cvt.u32.u16" : "mov.b32", 2 + end,
                        end ? 'h' : 'l', reg);
-    put_args(w, offset, 1);
+    put_args(w, offset, each);
     lift_put_plain(w, ".param .b32 cuvet_g, cuvet_o, cuvet_l, cuvet_h, cuvet_f, cuvet_n;");
     lift_put_plain(w, "st.param.b32 [cuvet_g], %%ci0;");
     lift_put_plain(w, "st.param.b32 [cuvet_o], %%ci1;");
     lift_put_plain(w, "st.param.b32 [cuvet_l], %%ci2;");
     lift_put_plain(w, "st.param.b32 [cuvet_h], %%ci3;");
-    lift_put_plain(w, "st.param.b32 [cuvet_f], %d;",
-                   w->lift->reg[reg].rounded == ROUNDED_E4M3 ? LIFT_E4M3 : LIFT_E5M2);
-    lift_put_plain(w, "st.param.b32 [cuvet_n], %u;", bytes);
+    lift_put_plain(w, "st.param.b32 [cuvet_f], %d;", rounded - ROUNDED_E4M3 + LIFT_E4M3);
+    lift_put_plain(w, "st.param.b32 [cuvet_n], %u;", bytes / each);
     lift_put_plain(w, "@%%cq3 call cuvet_lift_between, (cuvet_s, cuvet_k, cuvet_t, cuvet_i, "
                       "cuvet_g, cuvet_o, cuvet_l, cuvet_h, cuvet_f, cuvet_n);");
     lift_put_plain(w, "}");

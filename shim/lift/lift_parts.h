@@ -32,10 +32,22 @@ enum lift_class {
 /* What a register holds, by the instructions that use it. */
 enum lift_kind { KIND_NONE, KIND_F32, KIND_F16, KIND_BF16, KIND_F16X2, KIND_BF16X2, KIND_MIXED };
 
-/* Numbers of 8 bits that a register holds, which arithmetic is behind or not. Beside it are those
- * at both ends of what a correct kernel may have there, byte by byte. MIXED: its bytes are not
- * known. */
-enum lift_rounded { ROUNDED_NONE, ROUNDED_E4M3, ROUNDED_E5M2, ROUNDED_MIXED };
+/* Numbers that a register holds, rounded to 8 bits or to integers, which may be several, or to a
+ * whole f32. Beside it are those at both ends of what a correct kernel may have there. MIXED: these
+ * are not known. Up to U32 in the order of enum lift_format. */
+enum lift_rounded {
+    ROUNDED_NONE,
+    ROUNDED_E4M3,
+    ROUNDED_E5M2,
+    ROUNDED_I8,
+    ROUNDED_I16,
+    ROUNDED_I32,
+    ROUNDED_U8,
+    ROUNDED_U16,
+    ROUNDED_U32,
+    ROUNDED_F32,
+    ROUNDED_MIXED
+};
 
 enum { LIFT_CHAIN = 5 /* narrow roundings one after another in a sum: an accumulator */ };
 
@@ -211,12 +223,20 @@ enum lift_refusal lift_put_constants(struct lift *lift);
 enum lift_refusal lift_flow(struct lift *lift, struct error *err);
 void lift_find_chains(struct lift *lift);
 
-/* Numbers of 8 bits, see rounded/: which registers hold them, whether one has ends, the format that
- * an instruction rounds to, and whether it moves whole bytes. */
+/* Rounded numbers, see rounded/: which registers hold them, whether one has ends, and whether
+ * memory keeps them. */
 void lift_find_rounded(struct lift *lift);
 bool lift_has_ends(const struct lift *lift, unsigned reg);
-uint8_t lift_rounds_small(const struct ptx_instruction *ins);
-bool lift_moves_bytes(const struct lift *lift, unsigned at);
+bool lift_keeps_ends(const struct lift *lift, unsigned reg);
+/* What an instruction rounds f32 to, and whether the ends of its result are what it makes of the
+ * ends of such numbers. */
+uint8_t lift_rounds_to(const struct ptx_instruction *ins);
+bool lift_moves_ends(const struct lift *lift, unsigned at, uint8_t rounded);
+/* Of one number; what the lowest bytes of it are. */
+unsigned lift_rounded_bytes(uint8_t rounded);
+uint8_t lift_rounded_part(uint8_t rounded, unsigned bytes);
+/* Sums with a large constant round to a whole number: what the kernel has is what is meant. */
+bool lift_rounds_on_purpose(const struct ptx_instruction *ins);
 
 /* The arrays: which parameters are read and written, where. */
 enum lift_refusal lift_find_arrays(struct lift *lift, struct error *err);
@@ -345,7 +365,7 @@ struct lift_writer {
     const struct ptx_instruction *ins;
     const struct lift_step *step;
     char guard[16]; /* "@%p3 " or "" */
-    bool ends;      /* of lift_write_ends(): a result has ends */
+    uint8_t ends;   /* of lift_write_ends(): what has ends, enum lift_rounded */
 };
 
 void lift_put(struct lift_writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -167,7 +167,9 @@ static const enum dtype dtype_of_kind[] = {
     [KIND_F16X2] = DTYPE_F16, [KIND_BF16X2] = DTYPE_BF16, [KIND_MIXED] = DTYPE_NONE};
 
 static const enum dtype dtype_of_rounded[] = {
-    [ROUNDED_E4M3] = DTYPE_F8E4M3, [ROUNDED_E5M2] = DTYPE_F8E5M2, [ROUNDED_MIXED] = DTYPE_NONE};
+    [ROUNDED_E4M3] = DTYPE_F8E4M3, [ROUNDED_E5M2] = DTYPE_F8E5M2, [ROUNDED_I8] = DTYPE_I8,
+    [ROUNDED_I16] = DTYPE_I16,     [ROUNDED_I32] = DTYPE_I32,     [ROUNDED_U8] = DTYPE_U8,
+    [ROUNDED_U16] = DTYPE_U16,     [ROUNDED_U32] = DTYPE_U32,     [ROUNDED_MIXED] = DTYPE_NONE};
 
 static enum dtype dtype_of(const struct lift *lift, const struct ptx_operand *value, unsigned bits)
 {
@@ -176,7 +178,7 @@ static enum dtype dtype_of(const struct lift *lift, const struct ptx_operand *va
         first = &value->items[0];
     enum dtype dtype = DTYPE_NONE;
     if (first->kind == PTX_REGISTER)
-        dtype = dtype_of_rounded[lift->reg[first->reg].rounded];
+        dtype = dtype_of_rounded[lift_rounded_part(lift->reg[first->reg].rounded, bits / 8)];
     if (!dtype && first->kind == PTX_REGISTER)
         dtype = dtype_of_kind[lift->reg[first->reg].kind];
     if (dtype)
@@ -197,7 +199,9 @@ static unsigned value_bytes(enum dtype dtype)
         return 8;
     case DTYPE_F32:
     case DTYPE_I32:
+    case DTYPE_U32:
         return 4;
+    case DTYPE_I8:
     case DTYPE_U8:
     case DTYPE_F8E4M3:
     case DTYPE_F8E5M2:
@@ -373,7 +377,7 @@ static void note_comparable(void *user, unsigned reg)
 {
     struct roots *r = user;
     const struct lift_register *of = &r->lift->reg[reg];
-    r->changed |= of->shadow || !of->derived || lift_has_ends(r->lift, reg);
+    r->changed |= of->shadow || !of->derived || lift_keeps_ends(r->lift, reg);
 }
 
 static bool has_output(struct lift *lift)

@@ -25,10 +25,19 @@ static enum skip list_params(struct lift_params *out, const struct launch *launc
 
 static unsigned bytes_of(enum dtype dtype)
 {
-    return dtype == DTYPE_F32                               ? 4
-           : dtype == DTYPE_F16 || dtype == DTYPE_BF16      ? 2
-           : dtype == DTYPE_F8E4M3 || dtype == DTYPE_F8E5M2 ? 1
-                                                            : 0;
+    switch (dtype) {
+    case DTYPE_F32:
+        return 4;
+    case DTYPE_F16:
+    case DTYPE_BF16:
+        return 2;
+    case DTYPE_F8E4M3:
+    case DTYPE_F8E5M2:
+    case DTYPE_I8:
+        return 1;
+    default: /* bits, of any size */
+        return 0;
+    }
 }
 
 static enum skip read_described(struct lift_map *map, const struct lift_view *view,

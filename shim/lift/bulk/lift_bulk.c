@@ -160,11 +160,10 @@ static void put_elements(struct lift_writer *w)
 {
     static const struct {
         unsigned format, bytes;
-    } elements[DTYPE_COUNT] = {[DTYPE_F32] = {LIFT_F32, 4},
-                               [DTYPE_F16] = {LIFT_F16, 2},
-                               [DTYPE_BF16] = {LIFT_BF16, 2},
-                               [DTYPE_F8E4M3] = {LIFT_E4M3, 1},
-                               [DTYPE_F8E5M2] = {LIFT_E5M2, 1}};
+    } elements[DTYPE_COUNT] = {[DTYPE_F32] = {LIFT_F32, 4},     [DTYPE_F16] = {LIFT_F16, 2},
+                               [DTYPE_BF16] = {LIFT_BF16, 2},   [DTYPE_F8E4M3] = {LIFT_E4M3, 1},
+                               [DTYPE_F8E5M2] = {LIFT_E5M2, 1}, [DTYPE_I8] = {LIFT_I8, 1},
+                               [DTYPE_U8] = {LIFT_U8, 1}};
     const enum dtype dtype = w->lift->view[w->step->array].dtype;
     put_word(w, BULK(format), elements[dtype].format);
     put_word(w, BULK(bytes), elements[dtype].bytes ? elements[dtype].bytes : 1);

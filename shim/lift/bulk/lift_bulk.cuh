@@ -193,7 +193,9 @@ static __device__ void judge_element(lift_state *s, const lift_call *call, const
     const uint64_t index = (place + b) / box->bytes;
     const lift_number *cell = box->cells ? cell_of(box, unit->shared + b) : nullptr;
     const bool number = cell && cell->e >= 0;
-    if (cell && cell->e == LIFT_ENDS && box->bytes == 1 && box->format != LIFT_F32) {
+    if (cell && cell->e == LIFT_ENDS) {
+        if (box->bytes > 1 || box->format == LIFT_F32)
+            return;
         const uint32_t shift = (unit->shared + b) % box->cell * 8;
         const uint64_t ends = (uint64_t)__double_as_longlong(cell->v);
         cuvet_lift_between(s, call, box->index, index, got, own, (uint32_t)ends >> shift,

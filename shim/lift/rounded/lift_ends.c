@@ -1,8 +1,8 @@
 /*
- * lift_ends.c - what is written beside instructions on numbers of 8 bits: the same for both ends.
+ * lift_ends.c - what is written beside instructions on rounded numbers: the same for both ends.
  *
  * A number that is within a bound of a value rounds to one of the numbers from one end on to the
- * other, since rounding keeps the order. %l12 and %h12 have these ends in each byte of %r12.
+ * other, since rounding keeps the order. %l12 and %h12 have these ends where %r12 has the number.
  */
 #include <stdio.h>
 #include <string.h>
@@ -54,6 +54,16 @@ static void write_rounding(struct lift_writer *w)
                  end ? 'h' : 'l', ins->operands[0].reg, 2 * end + 1, 2 * end);
 }
 
+/* cvt.rni.f32.f32 and cvt.rzi.s16.f32, of a number without ends. */
+static void write_whole(struct lift_writer *w)
+{
+    const struct ptx_operand *o = w->ins->operands;
+    lift_put_source(w, &o[1], KIND_F32, 0, 0);
+    put_interval(w, 0);
+    for (unsigned end = 0; end < 2; end++)
+        lift_put(w, "%s %%%c%u, %%cn%u;", w->ins->text, end ? 'h' : 'l', o[0].reg, 2 * end);
+}
+
 /* ---- moving ---- */
 
 /* An operand as it is at one end; a register without ends is the same at both. */
@@ -79,11 +89,13 @@ static void put_end_operand(struct lift_writer *w, const struct ptx_operand *o, 
 
 static void write_moving(struct lift_writer *w)
 {
+    const bool difference = strcmp(w->ins->opcode, "sub") == 0;
     for (unsigned end = 0; end < 2; end++) {
         textbuf_printf(w->out, "\t%s%s", w->guard, w->ins->text);
         for (unsigned i = 0; i < w->ins->operand_count; i++) {
+            const bool other = difference && i == 2;
             textbuf_printf(w->out, "%s", i ? ", " : " ");
-            put_end_operand(w, &w->ins->operands[i], end ? 'h' : 'l', i == 0);
+            put_end_operand(w, &w->ins->operands[i], (end != 0) != other ? 'h' : 'l', i == 0);
         }
         textbuf_printf(w->out, ";\n");
     }
@@ -92,19 +104,25 @@ static void write_moving(struct lift_writer *w)
 static void note_ends(void *user, unsigned reg)
 {
     struct lift_writer *w = user;
-    w->ends |= lift_has_ends(w->lift, reg);
+    if (lift_has_ends(w->lift, reg))
+        w->ends = w->lift->reg[reg].rounded;
 }
 
 bool lift_write_ends(struct lift_writer *w)
 {
     const unsigned at = (unsigned)(w->ins - w->lift->kernel->instructions);
-    w->ends = false;
+    const uint8_t to = lift_rounds_to(w->ins);
+    w->ends = ROUNDED_NONE;
     lift_each_result(w->ins, note_ends, w);
     if (!w->ends)
         return true;
-    if (lift_rounds_small(w->ins))
+    w->ends = ROUNDED_NONE;
+    lift_each_source(w->ins, note_ends, w);
+    if (to == ROUNDED_E4M3 || to == ROUNDED_E5M2)
         write_rounding(w);
-    else if (lift_moves_bytes(w->lift, at))
+    else if (to && !w->ends)
+        write_whole(w);
+    else if (lift_moves_ends(w->lift, at, w->ends))
         write_moving(w);
     else
         return w->step->class_ == CLASS_LOAD && w->ins->space == PTX_SHARED;
@@ -154,11 +172,13 @@ void lift_put_ends_out(struct lift_writer *w, unsigned reg, unsigned bit, unsign
 /* Of bytes that are those of another number nothing is known. */
 static void put_unknown(struct lift_writer *w, unsigned reg, unsigned bit)
 {
-    const bool e4m3 = w->lift->reg[reg].rounded == ROUNDED_E4M3;
+    const uint8_t rounded = w->lift->reg[reg].rounded;
+    const uint32_t low = rounded == ROUNDED_E4M3   ? 0xfefefefe
+                         : rounded == ROUNDED_E5M2 ? 0xfbfbfbfb
+                                                   : 0;
     lift_put_plain(w, "setp.ge.f64 %%cq0, %%ct1, 0d0000000000000000;");
     for (unsigned end = 0; end < 2; end++) {
-        lift_put_plain(w, "mov.b32 %%ci0, 0x%08x;",
-                       (e4m3 ? 0x7e7e7e7eu : 0x7b7b7b7bu) | (end ? 0 : 0x80808080u));
+        lift_put_plain(w, "mov.b32 %%ci0, 0x%08x;", !end ? low : low ? low & 0x7f7f7f7f : ~0u);
         lift_put_plain(w, "@%%cq0 bfi.b32 %%ci%u, %%ci0, %%ci%u, %u, %u;", 4 + end, 4 + end, bit,
                        8 * w->lift->cell);
     }

@@ -10,6 +10,7 @@ import triton
 import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
+from triton.language.extra.cuda import libdevice
 
 
 @triton.jit
@@ -110,6 +111,19 @@ def quant_groups(x, y, scales, size, eps, least, most, SIZE: tl.constexpr):
     narrow = tl.clamp(number / unit, least, most).to(y.dtype.element_ty)
     tl.store(y + tl.program_id(0) * size + at, narrow, mask=inside)
     tl.store(scales + tl.program_id(0), unit)
+
+
+@triton.jit
+def integers(x, y, z, scales, SIZE: tl.constexpr):
+    at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
+    number = tl.load(x + at).to(tl.float32)
+    least = tl.minimum(tl.min(number), 0.0)
+    unit = tl.maximum((tl.maximum(tl.max(number), 0.0) - least) / 255.0, 1e-8)
+    zero = libdevice.rint(-least / unit)
+    tl.store(scales + tl.program_id(0), unit)
+    tl.store(y + at, tl.clamp(libdevice.rint(number / unit) + zero, 0.0, 255.0).to(tl.uint8))
+    whole = libdevice.round(number / (tl.max(tl.abs(number)) / 127.0)).to(tl.int32)
+    tl.store(z + at, tl.minimum(tl.maximum(whole, -127), 127).to(tl.int8))
 
 
 @triton.jit
@@ -271,6 +285,10 @@ def main(folder):
     write(f"{folder}/clamped.ptx", clamped, {"x": "*fp32", "y": "*fp32"}, {"SIZE": 512})
     arrays = {"x": "*bf16", "y": "*fp8e4nv", "scales": "*fp32", "size": "i32", "eps": "fp32", "least": "fp32", "most": "fp32"}
     write(f"{folder}/quant_groups.ptx", quant_groups, arrays, {"SIZE": 128}, warps=1, capability=89)
+    arrays["y"] = "*i8"
+    write(f"{folder}/groups_i8.ptx", quant_groups, arrays, {"SIZE": 128}, warps=1)
+    arrays = {"x": "*bf16", "y": "*u8", "z": "*i8", "scales": "*fp32"}
+    write(f"{folder}/integers.ptx", integers, arrays, {"SIZE": 1024})
     arrays = {"x": "*bf16", "gate": "*bf16", "y": "*fp8e4nv", "scales": "*fp32"}
     write(f"{folder}/gated.ptx", gated, arrays, {"SIZE": 1024})
     write(f"{folder}/turned.ptx", turned, {"x": "*fp16", "y": "*fp8e5"}, {"M": 32, "N": 32})

@@ -80,6 +80,10 @@ static const struct refusal_row kernels[] = {
      LIFT_OK},
     {HEAD "ld.global.f32 %f1, [%d7]; add.f32 %f1, %f1, %f1;\n"
           "cvt.rzi.u32.f32 %r7, %f1; st.shared.b32 [%r3], %r7;\n" STORE("%d2") TAIL,
+     LIFT_OK},
+    {HEAD "ld.global.f32 %f1, [%d7]; add.f32 %f1, %f1, %f1;\n"
+          "cvt.rzi.u32.f32 %r7, %f1; mul.lo.u32 %r7, %r7, 3; st.shared.b32 [%r3], %r7;\n" STORE(
+              "%d2") TAIL,
      LIFT_NO_OUTPUT},
     /* The snapshot has what was there before. */
     {HEAD BITS STORE("%d2") LOAD("%d2", "") ";\n" WAIT TAIL, LIFT_READS_BACK},

@@ -1,5 +1,5 @@
-/* test_lift_rounded.c - kernels whose outputs are numbers of 8 bits, held against their own PTX:
- * each is to be what a number within the bound of the value rounds to. */
+/* test_lift_rounded.c - kernels whose outputs are numbers of 8 bits or integers, held against their
+ * own PTX: each is to be what a number within the bound of the value rounds to. */
 #include "lift_bench.h"
 
 #define PTX(name) "tests/unit/lift/ptx/" name ".ptx"
@@ -101,14 +101,16 @@ static const struct rounded_case {
     const char *path;
     struct bench_launch launch;
     bench_fill_fn fill;
-    unsigned out; /* the parameter that has numbers of 8 bits */
+    unsigned out; /* the parameter that has rounded numbers of 8 bits */
     uint64_t checked;
+    bool integers;
 } cases[] = {
     {PTX("small"),
      {"small", 2, 128, 16384, {ARRAY(1024, 4), ARRAY(1024, 1), ARRAY(2, 4), ARRAY(1024, 4)}},
      fill_f32,
      1,
-     1024 + 2 + 1024},
+     1024 + 2 + 1024,
+     false},
     {PTX("quant_groups"), /* the last group's tail is masked */
      {"quant_groups",
       8,
@@ -118,18 +120,49 @@ static const struct rounded_case {
        VALUE(0xc3e00000), VALUE(0x43e00000)}},
      fill_bf16,
      1,
-     8 * 120 + 8},
+     8 * 120 + 8,
+     false},
     {PTX("gated"),
      {"gated", 2, 128, 16384, {ARRAY(2048, 2), ARRAY(2048, 2), ARRAY(2048, 1), ARRAY(2, 4)}},
      fill_bf16,
      2,
-     2048 + 2},
-    {PTX("turned"), {"turned", 2, 128, 16384, {ARRAY(2048, 2), ARRAY(2048, 1)}}, fill_f16, 1, 2048},
+     2048 + 2,
+     false},
+    {PTX("groups_i8"), /* rounded towards zero */
+     {"groups",
+      8,
+      32,
+      0,
+      {ARRAY(8 * 120, 2), ARRAY(8 * 120, 1), ARRAY(8, 4), VALUE(120), VALUE(0x2edbe6ff),
+       VALUE(0xc3000000), VALUE(0x42fe0000)}},
+     fill_bf16,
+     1,
+     8 * 120 + 8,
+     true},
+    {PTX("integers"), /* to the nearest, with a zero point that is rounded, too */
+     {"integers", 2, 128, 16384, {ARRAY(2048, 2), ARRAY(2048, 1), ARRAY(2048, 1), ARRAY(2, 4)}},
+     fill_bf16,
+     1,
+     2 * 2048 + 2,
+     true},
+    {PTX("integers"), /* halves away from zero, then bounded */
+     {"integers", 2, 128, 16384, {ARRAY(2048, 2), ARRAY(2048, 1), ARRAY(2048, 1), ARRAY(2, 4)}},
+     fill_bf16,
+     2,
+     2 * 2048 + 2,
+     true},
+    {PTX("turned"),
+     {"turned", 2, 128, 16384, {ARRAY(2048, 2), ARRAY(2048, 1)}},
+     fill_f16,
+     1,
+     2048,
+     false},
     {PTX("tile_to_e4m3"), /* by stmatrix and prmt */
      {"tile", 2, 128, 16384, {ARRAY(128 * K, 2), ARRAY(K * 32, 2), ARRAY(128 * 32, 1), VALUE(K)}},
      fill_bf16,
      2,
-     128 * 32},
+     128 * 32,
+     false},
     {PTX("attend_e5m2"), /* shares are rounded as well, and are factors */
      {"attend",
       2,
@@ -139,7 +172,8 @@ static const struct rounded_case {
        VALUE(KEYS)}},
      fill_e5m2,
      3,
-     128 * 32},
+     128 * 32,
+     false},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -188,7 +222,7 @@ static void odd_numbers_are_quiet(void **state)
 
 /* ---- wrong numbers ---- */
 
-static unsigned damaged; /* the parameter */
+static const struct rounded_case *damaged;
 static uint64_t changed; /* elements */
 
 /* A number of middling size, the 300th or one behind it, is two steps larger. */
@@ -196,7 +230,7 @@ static uint64_t place;
 static void move_one(unsigned param, void *array, uint64_t bytes)
 {
     uint8_t *codes = array;
-    for (uint64_t i = 300; param == damaged && i < bytes && !place; i++) {
+    for (uint64_t i = 300; param == damaged->out && i < bytes && !place; i++) {
         if ((codes[i] & 0x7f) >= 0x10 && (codes[i] & 0x7f) < 0x70) {
             codes[i] += 2;
             place = i;
@@ -204,11 +238,16 @@ static void move_one(unsigned param, void *array, uint64_t bytes)
     }
 }
 
-/* As if a scale were applied twice: each number is the largest. */
+/* As if a scale were applied twice: each number is the largest, or another integer. */
 static void scale_again(unsigned param, void *array, uint64_t bytes)
 {
     uint8_t *codes = array;
-    for (uint64_t i = 0; param == damaged && i < bytes; i++) {
+    for (uint64_t i = 0; param == damaged->out && i < bytes; i++) {
+        if (damaged->integers) {
+            codes[i] ^= 0x20;
+            changed++;
+            continue;
+        }
         const uint8_t wrong = codes[i] & 0x7f ? (codes[i] & 0x80) | 0x7b : codes[i];
         changed += (codes[i] & 0x7f) != 0 && (codes[i] & 0x7f) < 0x79;
         codes[i] = wrong;
@@ -219,13 +258,13 @@ static void wrong_numbers_are_found(void **state)
 {
     (void)state;
     for (size_t i = 0; i < CASES; i++) {
-        damaged = cases[i].out;
+        damaged = &cases[i];
         place = changed = 0;
         struct bench_result r = check(&cases[i], move_one);
         assert_int_equal(r.verdict.violations, 1);
         assert_int_equal(r.verdict.first_index, place);
         r = check(&cases[i], scale_again);
-        assert_true(changed > cases[i].launch.param[damaged].bytes / 2);
+        assert_true(changed > cases[i].launch.param[damaged->out].bytes / 2);
         assert_true(r.verdict.violations >= changed);
     }
 }
@@ -236,7 +275,7 @@ static void wrong_numbers_are_found(void **state)
 #define HEAD                                                                                       \
     ".version 8.3\n.target sm_90\n.address_size 64\n"                                              \
     ".visible .entry k(.param .u64 x, .param .u64 y, .param .u64 p, .param .u64 q)\n{\n"           \
-    ".reg .f32 %f<5>; .reg .b32 %r<20>; .reg .b64 %d<9>; .reg .b16 %h<6>; .reg .pred %p<2>;\n"     \
+    ".reg .f32 %f<9>; .reg .b32 %r<20>; .reg .b64 %d<9>; .reg .b16 %h<6>; .reg .pred %p<2>;\n"     \
     ".shared .align 16 .b8 s[512];\n"                                                              \
     "ld.param.u64 %d1, [x]; ld.param.u64 %d2, [y]; mov.u32 %r1, %tid.x; mov.b32 %r2, s;\n"         \
     "mul.wide.u32 %d3, %r1, 16; add.s64 %d4, %d1, %d3; mul.wide.u32 %d3, %r1, 4;\n"                \
@@ -305,6 +344,142 @@ static void a_tie_has_two_ends_behind_arithmetic(void **state)
     }
 }
 
+/* ---- integers ---- */
+
+/* %f1 to the word %r5, integers of so many bytes; others of 1, 2 or 4 bytes are steps apart. */
+static const struct {
+    const char *body;
+    unsigned bytes;
+} to_integers[] = {
+    {"cvt.rni.s32.f32 %r5, %f1;\n", 4},
+    {"cvt.rzi.u32.f32 %r5, %f1;\n", 4},
+    {"cvt.rmi.s16.f32 %h1, %f1; cvt.rpi.s16.f32 %h2, %f2; mov.b32 %r5, {%h1, %h2};\n", 2},
+    {"cvt.rni.f32.f32 %f5, %f1; max.f32 %f6, %f5, 0fC2C80000; min.f32 %f7, %f6, 0f42C80000;\n"
+     "cvt.rzi.s32.f32 %r5, %f7;\n",
+     4},
+    {"cvt.rpi.f32.f32 %f5, %f1; sub.f32 %f6, 0f42C80000, %f5; add.f32 %f7, %f6, 0f3F800000;\n"
+     "cvt.rni.s32.f32 %r5, %f7;\n",
+     4},
+    {"cvt.rni.s32.f32 %r6, %f1; sub.s32 %r7, 7, %r6; min.s32 %r8, %r7, 100;\n"
+     "max.s32 %r9, %r8, -100; add.s32 %r5, %r9, %r1;\n",
+     4},
+    {"cvt.rni.s32.f32 %r6, %f1; cvt.rni.s32.f32 %r7, %f2; cvt.u16.u32 %h1, %r6;\n"
+     "cvt.u16.u32 %h2, %r7; mov.b32 %r5, {%h1, %h2};\n",
+     2},
+    {"cvt.rni.sat.s8.f32 %h1, %f1; cvt.rni.sat.s8.f32 %h2, %f2; cvt.rni.sat.u8.f32 %h3, %f3;\n"
+     "cvt.rni.sat.u8.f32 %h4, %f4; cvt.u32.u16 %r6, %h1; cvt.u32.u16 %r7, %h2;\n"
+     "prmt.b32 %r8, %r6, %r7, 0x3340U; cvt.u32.u16 %r6, %h3; cvt.u32.u16 %r7, %h4;\n"
+     "prmt.b32 %r9, %r6, %r7, 0x3340U; prmt.b32 %r5, %r8, %r9, 0x5410U;\n",
+     1},
+    {"cvt.rni.s32.f32 %r6, %f1; cvt.rni.s32.f32 %r7, %f2; and.b32 %r6, %r6, 255;\n"
+     "and.b32 %r7, %r7, 255; shl.b32 %r7, %r7, 8; or.b32 %r6, %r6, %r7;\n"
+     "cvt.rni.s32.f32 %r7, %f3; bfi.b32 %r6, %r7, %r6, 16, 8; cvt.rni.s32.f32 %r7, %f4;\n"
+     "bfi.b32 %r5, %r7, %r6, 24, 8;\n",
+     1},
+    {"cvt.rni.s32.f32 %r6, %f1; st.shared.b8 [%r4], %r6; cvt.rni.s32.f32 %r6, %f2;\n"
+     "st.shared.b8 [%r4+1], %r6; cvt.rni.s32.f32 %r6, %f3; st.shared.b8 [%r4+2], %r6;\n"
+     "cvt.rni.s32.f32 %r6, %f4; st.shared.b8 [%r4+3], %r6; ld.shared.b32 %r5, [%r4];\n",
+     1},
+};
+
+static unsigned each;
+static void step_integers(unsigned param, void *array, uint64_t bytes)
+{
+    for (uint64_t i = 0; param == 1 && i < bytes; i += each)
+        ((uint8_t *)array)[i] += 2;
+}
+
+/* From -60 to 60; not those whose multiples are near a tie. */
+static void fill_middling(unsigned param, void *array, uint64_t bytes)
+{
+    uint32_t state = 1;
+    for (uint64_t i = 0; param == 0 && i < bytes / 4; i++)
+        ((float *)array)[i] = (float)((int)(draw(&state) % 480) - 240) / 12 + 1.0f / 32;
+}
+
+static struct bench_result check_integers(const char *text, unsigned bytes, bench_fill_fn fill,
+                                          bench_fill_fn damage)
+{
+    const struct bench_launch launch = {
+        "k", 1, THREADS, 0, {ARRAY(NUMBERS, 4), ARRAY(THREADS * 4, 1)}};
+    const struct bench_result r = bench_check_text(&launch, text, strlen(text), fill, damage);
+    assert_string_equal(r.refused, "");
+    assert_int_equal(r.verdict.checked, THREADS * 4 / bytes);
+    assert_int_equal(r.verdict.refused, 0);
+    return r;
+}
+
+static void integers_are_followed(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof to_integers / sizeof *to_integers; i++) {
+        char text[4096];
+        each = to_integers[i].bytes;
+        snprintf(text, sizeof text, "%s%s%s%s", HEAD, TIMES, to_integers[i].body, TAIL);
+        struct bench_result r = check_integers(text, each, fill_middling, NULL);
+        if (r.verdict.violations + r.verdict.wide)
+            fail_msg("%s: %llu", to_integers[i].body, (unsigned long long)r.verdict.violations);
+        r = check_integers(text, each, fill_middling, step_integers);
+        if (r.verdict.violations != THREADS * 4 / each)
+            fail_msg("%s: %llu found", to_integers[i].body,
+                     (unsigned long long)r.verdict.violations);
+    }
+}
+
+/* The middle of two integers, or a third of it; rounded to the odd one. */
+static void fill_halves(unsigned param, void *array, uint64_t bytes)
+{
+    for (uint64_t i = 0; param == 0 && i < bytes / 4; i++)
+        ((float *)array)[i] = ((float)(i / 4) + 0.5f) / (float)part;
+}
+
+static void round_halves_to_odd(unsigned param, void *array, uint64_t bytes)
+{
+    for (uint64_t i = 0; param == 1 && i < bytes / 4; i++)
+        ((uint32_t *)array)[i] = (uint32_t)(i + (i % 2 == 0));
+}
+
+static void a_half_has_two_ends_behind_arithmetic(void **state)
+{
+    (void)state;
+    static const char *const ways[] = {
+        "cvt.rni.s32.f32 %r5, %f1;\n",
+        "cvt.rni.f32.f32 %f5, %f1; min.f32 %f6, %f5, 0f42FE0000; cvt.rzi.s32.f32 %r5, %f6;\n"};
+    for (unsigned i = 0; i < 4; i++) {
+        char text[4096];
+        part = i < 2 ? 1 : 3;
+        snprintf(text, sizeof text, "%s%s%s%s", HEAD, part == 3 ? TIMES : "", ways[i % 2], TAIL);
+        assert_int_equal(check_integers(text, 4, fill_halves, NULL).verdict.violations, 0);
+        const struct bench_result r = check_integers(text, 4, fill_halves, round_halves_to_odd);
+        assert_int_equal(r.verdict.violations, part == 3 ? 0 : THREADS);
+    }
+}
+
+/* A whole number may be another one near a tie, and so may all that is made of it. */
+static const char *const stepped[] = {
+    "cvt.rni.f32.f32 %f5, %f1; mul.f32 %f6, %f5, 0f3F000000; cvt.rni.s32.f32 %r5, %f6;\n",
+    "cvt.rni.s32.f32 %r6, %f1; cvt.rn.f32.s32 %f5, %r6; cvt.rni.s32.f32 %r5, %f5;\n",
+    "add.f32 %f5, %f1, 0f4B400000; sub.f32 %f6, %f5, 0f4B400000; cvt.rni.s32.f32 %r5, %f6;\n",
+    "cvt.rni.f32.f32 %f5, %f1; st.shared.f32 [%r4], %f5; ld.shared.f32 %f6, [%r4];\n"
+    "add.f32 %f7, %f6, %f3; cvt.rni.s32.f32 %r5, %f7;\n",
+    "cvt.rni.s32.f32 %r6, %f1; mul.lo.s32 %r5, %r6, 3;\n",
+    "cvt.rni.s32.f32 %r6, %f1; shl.b32 %r5, %r6, 4;\n",
+};
+
+static void integers_of_whole_numbers_are_not_compared(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof stepped / sizeof *stepped; i++) {
+        char text[4096];
+        struct lift *lift;
+        struct error err = {{0}};
+        snprintf(text, sizeof text, "%s%s%s%s", HEAD, TIMES, stepped[i], TAIL);
+        if (lift_make(&lift, text, strlen(text), "k", 0, &err) != LIFT_NO_OUTPUT)
+            fail_msg("%s is compared", stepped[i]);
+        lift_free(lift);
+    }
+}
+
 /* ---- movements ---- */
 
 /* What compilers move bytes by, from %h1 and %h2 to %r5. */
@@ -354,6 +529,12 @@ static void check_steps(const char *rounding, const char *movement)
                  (unsigned long long)r.verdict.violations, NUMBERS);
 }
 
+/* Bytes that one turn of a loop leaves for the next, where they meet others. */
+static const char carried[] =
+    "mov.b32 %r6, 0; mov.b32 %r7, 0; mov.b32 %r9, {%h1, %h2};\n"
+    "AGAIN: prmt.b32 %r5, %r6, %r9, 0x7610U;\n"
+    "mov.b32 %r6, %r9; add.u32 %r7, %r7, 1; setp.lt.u32 %p1, %r7, 2; @%p1 bra AGAIN;\n";
+
 static void bytes_are_followed(void **state)
 {
     (void)state;
@@ -361,6 +542,7 @@ static void bytes_are_followed(void **state)
         check_steps(roundings[i % 2], movements[i]);
     for (size_t i = 0; i < sizeof roundings / sizeof *roundings; i++)
         check_steps(roundings[i], movements[0]);
+    check_steps(roundings[0], carried);
 }
 
 /* Bytes that are no longer those numbers, or some of which are not. */
@@ -397,6 +579,9 @@ int main(void)
         cmocka_unit_test(odd_numbers_are_quiet),
         cmocka_unit_test(wrong_numbers_are_found),
         cmocka_unit_test(a_tie_has_two_ends_behind_arithmetic),
+        cmocka_unit_test(integers_are_followed),
+        cmocka_unit_test(a_half_has_two_ends_behind_arithmetic),
+        cmocka_unit_test(integers_of_whole_numbers_are_not_compared),
         cmocka_unit_test(bytes_are_followed),
         cmocka_unit_test(other_bytes_are_not_compared),
     };

@@ -51,6 +51,9 @@ static const struct refusal_row refusals[] = {
      LIFT_OK},
     {HEAD "ld.global.f32 %f1, [%d4]; add.f32 %f1, %f1, %f1; cvt.rzi.s32.f32 %r3, %f1;\n"
           "st.global.u32 [%d5], %r3;\n" TAIL,
+     LIFT_OK},
+    {HEAD "ld.global.f32 %f1, [%d4]; add.f32 %f1, %f1, %f1; cvt.rzi.s32.f32 %r3, %f1;\n"
+          "mul.lo.s32 %r3, %r3, %r3; st.global.u32 [%d5], %r3;\n" TAIL,
      LIFT_NO_OUTPUT},
     {HEAD "ld.global.f32 %f1, [%d4]; add.f32 %f1, %f1, %f1;\n"
           "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f1; st.global.b16 [%d5], %h1;\n" TAIL,
