@@ -123,6 +123,19 @@ static void two_results(void)
     grid = 1;
 }
 
+/* Sums of rows, in e4m3. */
+static void folded(void)
+{
+    enum { FOLDED = 200, COLUMNS = 1024 };
+    add_array(0, FOLDED * COLUMNS * 2);
+    add_array(1, COLUMNS);
+    add_word(FOLDED);
+    add_word(COLUMNS);
+    add_scratch();
+    fill_narrow(array[0], FOLDED * COLUMNS);
+    grid = COLUMNS / 512;
+}
+
 static char *read_text(const char *path)
 {
     FILE *file = fopen(path, "rb");
@@ -186,6 +199,8 @@ int main(int argc, char **argv)
         two_results();
     else if (!strcmp(word(1), "settled"))
         settled();
+    else if (!strcmp(word(1), "folded"))
+        folded();
     else
         add_up();
     if (!strcmp(word(2), "full"))

@@ -127,6 +127,17 @@ def integers(x, y, z, scales, SIZE: tl.constexpr):
 
 
 @triton.jit
+def folded(x, y, rows, columns, SIZE: tl.constexpr, NARROW: tl.constexpr):
+    at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
+    total = tl.zeros((SIZE,), tl.float32)
+    for row in range(rows):
+        total += tl.load(x + row * columns + at).to(tl.float32)
+        if NARROW:
+            total = total.to(tl.bfloat16).to(tl.float32)
+    tl.store(y + at, total.to(y.dtype.element_ty))
+
+
+@triton.jit
 def gated(x, gate, y, scales, SIZE: tl.constexpr):
     at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
     left = tl.load(x + at).to(tl.float32)
@@ -291,6 +302,9 @@ def main(folder):
     write(f"{folder}/integers.ptx", integers, arrays, {"SIZE": 1024})
     arrays = {"x": "*bf16", "gate": "*bf16", "y": "*fp8e4nv", "scales": "*fp32"}
     write(f"{folder}/gated.ptx", gated, arrays, {"SIZE": 1024})
+    arrays = {"x": "*bf16", "y": "*fp8e4nv", "rows": "i32", "columns": "i32"}
+    for name, narrow in (("", False), ("_narrow", True)):
+        write(f"{folder}/folded{name}.ptx", folded, arrays, {"SIZE": 512, "NARROW": narrow})
     write(f"{folder}/turned.ptx", turned, {"x": "*fp16", "y": "*fp8e5"}, {"M": 32, "N": 32})
     arrays = {"a": "*bf16", "b": "*bf16", "c": "*fp8e4nv", "k_size": "i32"}
     write(f"{folder}/tile_to_e4m3.ptx", tile, arrays, {"M": 64, "N": 32, "K": 32})
