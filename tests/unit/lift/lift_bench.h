@@ -272,10 +272,10 @@ static inline struct bench_result bench_check_text(const struct bench_launch *la
         for (unsigned i = 0; i < PARAMS; i++)
             before[i] = params.array[i] ? copy_param(&params, launch, i) : 0;
         size_t length = bytes;
-        char *subject = bench_subject ? read_file(bench_subject, &length) : text;
-        run_ptx(subject, length, launch->kernel, launch, launch->shared, params.bytes);
-        if (bench_subject)
-            free(subject);
+        char *subject = bench_subject ? read_file(bench_subject, &length) : NULL;
+        run_ptx(subject ? subject : text, length, launch->kernel, launch, launch->shared,
+                params.bytes);
+        free(subject);
         for (unsigned i = 0; damage && i < PARAMS; i++) {
             if (params.array[i])
                 damage(i, host_of(params.array[i]), launch->param[i].bytes);

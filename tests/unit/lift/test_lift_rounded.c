@@ -74,7 +74,7 @@ static const struct rounded_case {
      2048 + 2,
      false},
     {PTX("groups_i8"), /* rounded towards zero */
-     {"groups",
+     {"quant_groups",
       8,
       32,
       0,
