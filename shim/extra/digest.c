@@ -45,6 +45,14 @@ enum status digest_enqueue(struct side *side, struct digest_call *call, uint64_t
     return status;
 }
 
+/* Where its arrays lie is not what the kernel reads of a list, guards are no arrays of the launch,
+ * and of rows whose indices lead nowhere the copy has arbitrary bytes. */
+static bool has_digest(const struct check *check, int index)
+{
+    const struct bound_array *array = &check->binding.array[index];
+    return !array->guard && !array->rows.kept && !binding_is_list(&check->binding, index);
+}
+
 /* One side of an array: before the launch what it read, after it what it wrote. */
 static enum status launch_digest(struct side *side, struct lane *lane, int index, int64_t offset,
                                  bool out, struct error *err)
@@ -95,8 +103,8 @@ enum status digest_start(struct side *side, struct lane *lane, struct error *err
         const struct placement *placement = &check->placement[i];
         enum role role = check->binding.array[i].role;
         int64_t read = placement->before != NOT_COPIED ? placement->before : placement->after;
-        if (check->binding.array[i].guard || binding_is_list(&check->binding, i))
-            continue; /* where its arrays lie is not what the kernel reads of them */
+        if (!has_digest(check, i))
+            continue;
         if (role != ROLE_WRITE)
             status = launch_digest(side, lane, i, read, false, err);
         if (!status && role_writes(role))
@@ -211,7 +219,8 @@ unsigned digest_unseen(const struct check *check)
         const struct signature_item *item = &signature->item[i];
         bool copied = !item->array || !role_reads(item->role) || item_is_null(check, item);
         for (int k = 0; !copied && k < check->binding.arrays; k++)
-            copied = check->binding.array[k].name == item->name;
+            copied =
+                check->binding.array[k].name == item->name && !check->binding.array[k].rows.kept;
         unseen += !copied;
     }
     return unseen;

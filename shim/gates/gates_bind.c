@@ -70,7 +70,8 @@ enum skip gates_arguments(const struct gate_query *query)
 {
     enum skip skip = bind(query);
     if (!skip && query->ticket->spec->lift)
-        skip = side_lift_clip(query->ticket->spec->lift, &query->ticket->binding, query->why);
+        skip = side_lift_clip(query->ticket->spec->lift, &query->ticket->binding, query->launch,
+                              &query->ticket->kernel->layout, query->why);
     return skip;
 }
 

@@ -16,7 +16,7 @@
  * big check runs in pieces of some tens of microseconds each. */
 static const uint64_t piece_bytes = 64u << 20;
 
-enum { BYTES_PER_BLOCK = 4096, FEWEST_BLOCKS = 64, INDICES = 2048 /* read at once */ };
+enum { BYTES_PER_BLOCK = 4096, FEWEST_BLOCKS = 64 };
 
 /* Bounds in f64, and those of chains that truncate, are carried by one variant alone. */
 static bool is_wide(const struct ref_call *call, int tensors)
@@ -492,31 +492,31 @@ static enum status read_extremes(const struct replay_source *source, int tensor,
     return status;
 }
 
-/* How many elements of an array of indices are `value`; -1: it cannot be read. */
-static int64_t count_index(struct replay_source *source, int array, double value)
+/* Whether just one element of an array of indices is `value`; false, too: it cannot be read. */
+static bool stands_once(const struct replay_source *source, int array, double value)
 {
     const struct bound_array *of = &source->check->binding.array[array];
+    const struct placement *placement = &source->check->placement[array];
     const uint64_t element = dtype_bytes(of->dtype), all = of->bytes / element * element;
-    union {
-        int32_t narrow[INDICES];
-        int64_t wide[INDICES];
-    } part;
-    int64_t found = 0;
-    if (of->dtype != DTYPE_I32 && of->dtype != DTYPE_I64)
-        return -1;
-    for (uint64_t at = 0; at < all; at += INDICES * element) {
-        const uint64_t bytes = all - at < INDICES * element ? all - at : INDICES * element;
-        if (replay_read_array(source, array, 0, at, &part, bytes))
-            return -1;
-        for (uint64_t i = 0; i < bytes / element; i++)
-            found += (double)(of->dtype == DTYPE_I64 ? part.wide[i] : part.narrow[i]) == value;
+    const CUdeviceptr base =
+        source->check->room.at +
+        (uint64_t)(placement->before != NOT_COPIED ? placement->before : placement->after);
+    unsigned found = 0;
+    for (uint64_t at = 0; at < all && found < 2; at += STAGING_BYTES) {
+        const uint64_t bytes = all - at < STAGING_BYTES ? all - at : STAGING_BYTES;
+        if (fetch(source->side, base + at, bytes))
+            return false;
+        const int64_t *wide = source->side->staging_host;
+        const int32_t *narrow = source->side->staging_host;
+        for (uint64_t i = 0; i < bytes / element && found < 2; i++)
+            found += (double)(element == sizeof *wide ? wide[i] : narrow[i]) == value;
     }
-    return found;
+    return found == 1;
 }
 
 /* Whether other stores may go to an element, whose place memory names: those of blocks that the
  * check does not cover, and those to another copy of its row. `index`: the number that names it. */
-static bool stored_elsewhere(struct replay_source *source, int tensor, double index)
+static bool stored_elsewhere(const struct replay_source *source, int tensor, double index)
 {
     const struct lift_view *view;
     const struct binding *binding = &source->check->binding;
@@ -524,7 +524,7 @@ static bool stored_elsewhere(struct replay_source *source, int tensor, double in
     if (!view[tensor].scattered || !(binding->picks || view[tensor].rows))
         return false;
     int array = view[tensor].index < 0 ? -1 : binding->tensor_array[view[tensor].index];
-    return array < 0 || count_index(source, array, index) != 1;
+    return array < 0 || !stands_once(source, array, index);
 }
 
 enum skip replay_written_again(struct side *side, struct lane *lane, struct error *why)
@@ -543,22 +543,25 @@ enum skip replay_written_again(struct side *side, struct lane *lane, struct erro
         return SKIP_REFUSED;
     }
     int tensor = find_tensor(&check->binding, at.tensor);
-    if (tensor < 0 || isnan(at.ref) || read_extremes(&source, tensor, (int64_t)at.index, stored) ||
-        isnan(stored[LIFT_LEAST]))
+    if (tensor < 0)
         return SKIP_NONE;
     const char *name = check->binding.array[check->binding.tensor_array[tensor]].name;
-    const double other =
-        fabs(stored[LIFT_LEAST] - at.ref) > at.bound ? stored[LIFT_LEAST] : stored[LIFT_MOST];
-    if (fabs(other - at.ref) > at.bound)
+    const unsigned long long element = (unsigned long long)at.index;
+    if (read_extremes(&source, tensor, (int64_t)at.index, stored))
         error_set(why, STATUS_INVALID,
-                  "it stores to element %llu of '%s' several times: %.9g, and %.9g; expected one "
+                  "element %llu of '%s' is outside the bound, but whether it is stored to several "
+                  "times cannot be read",
+                  element, name);
+    else if (!isnan(stored[LIFT_LEAST]) && stored[LIFT_LEAST] != stored[LIFT_MOST])
+        error_set(why, STATUS_INVALID,
+                  "it stores to element %llu of '%s' several times: %.17g, and %.17g; expected one "
                   "store to each element of what its own PTX is to judge",
-                  (unsigned long long)at.index, name, at.ref, other);
+                  element, name, stored[LIFT_LEAST], stored[LIFT_MOST]);
     else if (stored_elsewhere(&source, tensor, stored[LIFT_INDEX]))
         error_set(why, STATUS_INVALID,
                   "element %llu of '%s' is outside the bound, but another store may go to it, too: "
                   "memory names its place, and not just once",
-                  (unsigned long long)at.index, name);
+                  element, name);
     else
         return SKIP_NONE;
     return SKIP_REFUSED;

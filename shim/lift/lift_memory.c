@@ -311,7 +311,7 @@ static void put_value_list(struct lift_writer *w, const struct ptx_operand *valu
 
 /* Where the row lies that a register names once it is loaded: its copy has the place of the index
  * among the indices, which is %ca1 in the snapshot. Where it was not copied, no access lies in it.
- */
+ * It stays where it was where the load's own guard is false. */
 static void put_named_row(struct lift_writer *w, unsigned number, unsigned offset)
 {
     const struct lift_row *row = &w->lift->row[number];
@@ -324,25 +324,24 @@ static void put_named_row(struct lift_writer *w, unsigned number, unsigned offse
     lift_put_plain(w, "ld.global.u64 %%ca4, [%%ccall+%zu];",
                    array + offsetof(struct lift_array, pitch));
     lift_put_plain(w, "setp.eq.s64 %%cq0, %%ca4, 0;");
-    lift_put_plain(w, "mul.lo.s64 %%crplace%u, %%ca2, %%cbytes%u;", number, row->view);
-    lift_put_plain(w, "@%%cq0 mov.b64 %%crplace%u, 0;", number);
-    lift_put_plain(w, "add.s64 %%crin%u, %%cin%u, %%crplace%u;", number, row->view, number);
-    lift_put_plain(w, "add.s64 %%crgot%u, %%cgot%u, %%crplace%u;", number, row->view, number);
+    lift_put_plain(w, "mul.lo.s64 %%ca2, %%ca2, %%cbytes%u;", row->view);
+    lift_put_plain(w, "@%%cq0 mov.b64 %%ca2, 0;");
+    lift_put(w, "mov.b64 %%crplace%u, %%ca2;", number);
+    lift_put(w, "add.s64 %%crin%u, %%cin%u, %%ca2;", number, row->view);
+    lift_put(w, "add.s64 %%crgot%u, %%cgot%u, %%ca2;", number, row->view);
     if (bits == 64)
         lift_put_plain(w, "mov.b64 %%ca3, %%r%u;", row->reg);
     else
         lift_put_plain(w, "cvt.s64.s%u %%ca3, %%r%u;", bits, row->reg);
-    lift_put_plain(w, "mad.lo.s64 %%crbase%u, %%ca3, %%ca4, %%cbase%u;", number, row->view);
+    lift_put(w, "mad.lo.s64 %%crbase%u, %%ca3, %%ca4, %%cbase%u;", number, row->view);
     lift_put_plain(w, "ld.global.u64 %%ca4, [%%ccall+%zu];",
                    array + offsetof(struct lift_array, rows));
-    lift_put_plain(w, "mov.b64 %%crbytes%u, %%cbytes%u;", number, row->view);
     lift_put_plain(w, "setp.ge.u64 %%cq0, %%ca3, %%ca4;");
-    lift_put_plain(w, "@%%cq0 mov.b64 %%crbytes%u, 0;", number);
+    lift_put_plain(w, "or.pred %%cq0, %%cq0, %%cq4;");
     lift_put_plain(w, "xor.b64 %%ca4, %%crbase%u, %%crin%u;", number, number);
     lift_put_plain(w, "and.b64 %%ca4, %%ca4, %u;", w->lift->view[row->view].row_unit - 1);
-    lift_put_plain(w, "setp.ne.s64 %%cq0, %%ca4, 0;");
-    lift_put_plain(w, "@%%cq0 mov.b64 %%crbytes%u, 0;", number);
-    lift_put_plain(w, "@!%%cq3 mov.b64 %%crbytes%u, 0;", number);
+    lift_put_plain(w, "setp.ne.or.s64 %%cq0, %%ca4, 0, %%cq0;");
+    lift_put(w, "selp.b64 %%crbytes%u, 0, %%cbytes%u, %%cq0;", number, row->view);
 }
 
 static void put_named_rows(struct lift_writer *w, unsigned reg, unsigned offset)

@@ -260,21 +260,20 @@ void lift_find_settled(struct lift *lift);
 
 /* Places and loops that depend on what was in memory, see loaded/. */
 enum lift_refusal lift_find_loaded(struct lift *lift, struct error *err);
-/* The number from memory that names a place: its register, and the array that it is loaded from;
- * -1: there is none, or several. */
+/* The number from memory that names a place: its register, and the array that it is loaded from,
+ * which has integers of that size; -1: there is none, or several. */
 struct lift_index {
     int reg, array;
 };
 struct lift_index lift_find_index(const struct lift *lift, const struct ptx_operand *place);
-/* Notes a store whose place comes from memory. */
-void lift_note_scattered(struct lift *lift, unsigned at);
 /* What an operand is in all threads of a block, `block` being the name of its place along x; NULL:
  * it is not known. */
 const char *lift_exact(struct lift *lift, const struct ptx_operand *o, const char *block);
 /* x - x / y * y, where y is *by. */
 bool lift_is_remainder(const struct lift *lift, const struct ptx_instruction *ins,
                        const struct ptx_operand **by);
-/* Finds arrays of which rows are copied; once their extents are known, or are not. */
+/* Finds arrays of which rows are copied, and those that name the places of scattered stores; once
+ * extents are known, or are not. */
 void lift_find_rows(struct lift *lift);
 /* Whether an array has the numbers that name rows of another. */
 bool lift_names_rows(const struct lift *lift, unsigned array);

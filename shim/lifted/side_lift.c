@@ -118,6 +118,49 @@ static void clip_rows(struct binding *binding, int index, uint64_t reached)
     }
 }
 
+/* Whether scattered stores to a tensor's array may go to what is read from another's: where a row
+ * is named twice, what is read there depends on which store came first. `launch` has the arrays'
+ * starts: those of the binding are a window's. An array of no known extent counts as one byte. */
+static bool scatters_to(const struct lift_view *view, const struct binding *binding,
+                        const struct launch *launch, const struct param_layout *layout,
+                        const int tensor[2])
+{
+    uint64_t start[2], end[2];
+    for (int k = 0; k < 2; k++) {
+        const struct lift_view *of = &view[tensor[k]];
+        const int index = binding->tensor_array[tensor[k]];
+        if (index < 0)
+            return false;
+        const struct bound_array *array = &binding->array[index];
+        start[k] = array->address;
+        if (!of->dims && of->param < layout->count && of->param < LAYOUT_MAX)
+            launch_read(launch, of->param, layout->param[of->param].offset, 0, sizeof start[k],
+                        &start[k]);
+        end[k] = of->extent || of->rows ? array->address + bound_reach(array) : start[k] + 1;
+    }
+    return start[0] < end[1] && start[1] < end[0];
+}
+
+static enum skip refuse_scattered(const struct lift *lift, const struct binding *binding,
+                                  const struct launch *launch, const struct param_layout *layout,
+                                  struct error *why)
+{
+    const struct lift_view *view;
+    const int views = (int)lift_views(lift, &view);
+    for (int i = 0; i < views * views; i++) {
+        const int pair[] = {i / views, i % views};
+        if (!view[pair[0]].scattered || view[pair[1]].role == ROLE_WRITE ||
+            !scatters_to(view, binding, launch, layout, pair))
+            continue;
+        error_set(why, STATUS_UNSUPPORTED,
+                  "'p%u' is written at places from memory, and 'p%u' is read: they are the same "
+                  "memory",
+                  view[pair[0]].param, view[pair[1]].param);
+        return SKIP_SHAPE;
+    }
+    return SKIP_NONE;
+}
+
 /* Two arrays that begin at one address and are both written: of each element the last store alone
  * is left to compare, whichever array it was of. */
 static enum skip refuse_shared(const struct binding *binding, struct error *why)
@@ -151,7 +194,9 @@ static void clip_touched(struct binding *binding, int index)
     }
 }
 
-enum skip side_lift_clip(const struct lift *lift, struct binding *binding, struct error *why)
+enum skip side_lift_clip(const struct lift *lift, struct binding *binding,
+                         const struct launch *launch, const struct param_layout *layout,
+                         struct error *why)
 {
     if (binding->picks && binding->pick[0].count == 1)
         binding->picks = 0; /* it covers the whole launch */
@@ -173,7 +218,8 @@ enum skip side_lift_clip(const struct lift *lift, struct binding *binding, struc
         if (binding->array[i].rows.by && !binding->array[i].rows.listed)
             clip_touched(binding, i);
     }
-    return refuse_shared(binding, why);
+    const enum skip skip = refuse_shared(binding, why);
+    return skip ? skip : refuse_scattered(lift, binding, launch, layout, why);
 }
 
 bool side_lifts_due(const struct side *side)

@@ -24,8 +24,11 @@ enum skip side_lift_request(struct side *side, const struct kernel_spec *spec, b
 
 /* The extents that PTX shows may be too large: each array ends with its memory at the latest, and
  * what is behind an address where checks have found it to end. SKIP_SHAPE: two arrays that are
- * written begin at one address. */
-enum skip side_lift_clip(const struct lift *lift, struct binding *binding, struct error *why);
+ * written begin at one address, or one that is written at places from memory, and one that is read,
+ * share memory. */
+enum skip side_lift_clip(const struct lift *lift, struct binding *binding,
+                         const struct launch *launch, const struct param_layout *layout,
+                         struct error *why);
 
 /* Whether something is to be compiled or loaded. Any thread. */
 bool side_lifts_due(const struct side *side);

@@ -138,18 +138,21 @@ static void describe_maps(const struct whole *w, uint8_t *params)
     }
 }
 
-/* The two views that are written and are the same memory; false: there are none. */
+/* Two views that are the same memory, and are both written, or one of them at places from memory;
+ * false: there are none. */
 static bool find_shared_views(const struct whole *w, const struct lift_view **first,
                               const struct lift_view **second)
 {
     const struct lift_view *view;
     const unsigned views = lift_views(w->lift, &view);
     for (unsigned i = 0; i < views; i++) {
-        const uint64_t pointer = role_writes(view[i].role) ? pointer_of_view(w, &view[i]) : 0;
+        const uint64_t pointer = pointer_of_view(w, &view[i]);
         for (unsigned j = 0; pointer && j < i; j++) {
             *first = &view[j];
             *second = &view[i];
-            if (role_writes(view[j].role) && pointer_of_view(w, &view[j]) == pointer)
+            const bool both = role_writes(view[i].role) && role_writes(view[j].role);
+            if ((both || view[i].scattered || view[j].scattered) &&
+                pointer_of_view(w, &view[j]) == pointer)
                 return true;
         }
     }
@@ -349,8 +352,11 @@ static bool fits(struct whole *w, double unit)
         else if (!find_shared_views(w, &first, &second))
             return true;
         else
-            error_set(&why, STATUS_UNSUPPORTED, "p%u and p%u are written, and are the same memory",
-                      first->param, second->param);
+            error_set(&why, STATUS_UNSUPPORTED, "p%u and p%u are %s, and are the same memory",
+                      first->param, second->param,
+                      role_writes(first->role) && role_writes(second->role)
+                          ? "written"
+                          : "written at places from memory, and read");
     }
     snprintf(w->out->why, sizeof(w->out->why), "%s", why.text);
     return false;

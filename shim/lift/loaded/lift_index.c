@@ -46,16 +46,16 @@ static bool increments(const struct lift *lift, const struct ptx_instruction *in
     return own && step && (step->kind != PTX_REGISTER || !lift->reg[step->reg].loaded);
 }
 
-/* The only instruction that writes the register, constants and increments aside; -1: none, or
- * several. */
-static int only_writer(const struct lift *lift, unsigned reg)
+/* The only instruction that writes the register, constants aside, and increments where these do not
+ * count; -1: none, or several. */
+static int only_writer(const struct lift *lift, unsigned reg, bool increments_count)
 {
     int found = -1;
     for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
         const struct ptx_instruction *ins = &lift->kernel->instructions[i];
         bool constant = strcmp(ins->opcode, "mov") == 0 && ins->operand_count == 2 &&
                         ins->operands[1].kind == PTX_IMMEDIATE;
-        if (constant || !lift_writes(ins, reg) || increments(lift, ins, reg))
+        if (constant || !lift_writes(ins, reg) || (!increments_count && increments(lift, ins, reg)))
             continue;
         if (found >= 0)
             return -1;
@@ -64,38 +64,42 @@ static int only_writer(const struct lift *lift, unsigned reg)
     return found;
 }
 
+/* Whether a load gives the register all of an element that an array of indices has at a place which
+ * memory does not decide on. */
+static bool loads_index(const struct lift *lift, unsigned at, unsigned reg)
+{
+    const struct ptx_instruction *ins = &lift->kernel->instructions[at];
+    const int array = lift->step[at].array;
+    struct sources place = {.lift = lift};
+    if (array < 0 || only_writer(lift, reg, true) != (int)at)
+        return false;
+    lift_each_register(&ins->operands[1], note_loaded_source, &place);
+    const enum dtype dtype = lift->view[array].dtype;
+    const unsigned bits = ptx_type_bits(ins->types[0]);
+    return !place.count &&
+           ((dtype == DTYPE_I32 && bits == 32) || (dtype == DTYPE_I64 && bits == 64));
+}
+
 struct lift_index lift_find_index(const struct lift *lift, const struct ptx_operand *place)
 {
     const struct lift_index none = {-1, -1};
     struct sources s = {.lift = lift};
     lift_each_register(place, note_loaded_source, &s);
     for (unsigned deep = 0; s.count == 1 && deep < INDEX_DEEP; deep++) {
-        const int at = only_writer(lift, s.reg);
+        const int at = only_writer(lift, s.reg, false);
         if (at < 0)
             return none;
         const struct ptx_instruction *ins = &lift->kernel->instructions[at];
         if (lift->step[at].class_ == CLASS_LOAD && ins->space == PTX_GLOBAL)
-            return (struct lift_index){(int)s.reg, lift->step[at].array};
+            return loads_index(lift, (unsigned)at, s.reg)
+                       ? (struct lift_index){(int)s.reg, lift->step[at].array}
+                       : none;
         if (!passes_index(ins))
             return none;
         s.count = 0;
         lift_each_source(ins, note_loaded_source, &s);
     }
     return none;
-}
-
-/* Of several stores to an array all are to take their indices from one. */
-void lift_note_scattered(struct lift *lift, unsigned at)
-{
-    struct lift_view *view = &lift->view[lift->step[at].array];
-    const struct lift_index index =
-        lift_find_index(lift, &lift->kernel->instructions[at].operands[0]);
-    lift->step[at].index = index.reg;
-    if (!view->scattered || view->index == index.array)
-        view->index = index.array;
-    else
-        view->index = -1;
-    view->scattered = true;
 }
 
 bool lift_is_index(const struct lift *lift, unsigned array)

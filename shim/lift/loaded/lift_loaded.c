@@ -276,7 +276,8 @@ static void gather_map(struct loaded *l, const struct lift_made *made)
 }
 
 /* Stores at places that memory decides on, to arrays behind addresses or to others. Kernels that
- * read addresses from memory have none. */
+ * read addresses from memory have none, nor has an array that is read as well: where a place comes
+ * twice, what is read there depends on which store came first. */
 static enum lift_refusal find_scattered(struct lift *lift, bool listed, struct error *err)
 {
     for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
@@ -289,10 +290,10 @@ static enum lift_refusal find_scattered(struct lift *lift, bool listed, struct e
         lift_each_register(&ins->operands[0], gather_loaded, &place);
         if (step->made >= 0)
             gather_map(&map, &lift->made[step->made]);
-        if (map.any || (place.any && lift->tables))
+        struct lift_view *view = &lift->view[step->array];
+        if (map.any || (place.any && (lift->tables || view->role == ROLE_INOUT)))
             return lift_refuse(lift, ins, LIFT_SCATTER, err);
-        if (place.any)
-            lift_note_scattered(lift, i);
+        view->scattered |= place.any;
     }
     return LIFT_OK;
 }

@@ -1,7 +1,8 @@
 /*
  * lift_rows.c - arrays of which a kernel reaches the rows that numbers from memory name, such as
  * the weights of experts: these rows alone are copied. How far rows lie apart, and how far a row
- * reaches, are read from the addresses: index * pitch + the rest.
+ * reaches, are read from the addresses: index * pitch + the rest. Of scattered stores these show
+ * whether an element has one index alone.
  */
 #include <string.h>
 #include "lift/lift_parts.h"
@@ -43,23 +44,26 @@ static bool join_rows(struct lift *lift, struct rows *all, const struct rows *on
     return all->rest && one->by == all->by && same_sum(one->pitch, all->pitch);
 }
 
+static bool add_access(struct lift *lift, unsigned at, struct lift_index index, struct rows *all)
+{
+    struct rows one = {.by = (unsigned)index.array};
+    return lift_row_reach(lift, at, (unsigned)index.reg, &one.pitch, &one.rest, &one.bytes) &&
+           join_rows(lift, all, &one);
+}
+
 static bool read_rows(struct lift *lift, unsigned at, struct rows *all)
 {
     const struct ptx_instruction *ins = &lift->kernel->instructions[at];
     const unsigned array = (unsigned)lift->step[at].array;
     const unsigned memory = lift->step[at].class_ == CLASS_STORE ? 0 : 1;
-    struct rows one = {0};
     if (lift_is_bulk(lift->step[at].class_))
         return false;
     const struct lift_index index = lift_find_index(lift, &ins->operands[memory]);
-    if (index.reg < 0 || index.array < 0 || (unsigned)index.array == array)
+    if (index.reg < 0 || (unsigned)index.array == array)
         return false;
-    one.by = (unsigned)index.array;
     int row = row_number(lift, array, (unsigned)index.reg);
     lift->step[at].row = row + 1;
-    return row >= 0 && !lift->view[one.by].dims &&
-           lift_row_reach(lift, at, (unsigned)index.reg, &one.pitch, &one.rest, &one.bytes) &&
-           join_rows(lift, all, &one);
+    return row >= 0 && !lift->view[index.array].dims && add_access(lift, at, index, all);
 }
 
 static bool has_names(const struct lift_term *term, const struct lift_term *names)
@@ -83,6 +87,12 @@ static bool rest_goes_on(const struct rows *rows)
     return on;
 }
 
+static bool stays_in_row(struct lift *lift, const struct rows *rows)
+{
+    const struct lift_sum *end = lift_sum_add(lift, rows->rest, lift_sum_number(lift, 1));
+    return end && (lift_sum_at_most(end, rows->pitch) || !rest_goes_on(rows));
+}
+
 static bool find_named_rows(struct lift *lift, unsigned array)
 {
     struct lift_view *view = &lift->view[array];
@@ -91,12 +101,11 @@ static bool find_named_rows(struct lift *lift, unsigned array)
         if (lift->step[i].array == (int)array && !read_rows(lift, i, &all))
             return false;
     }
-    const struct lift_sum *end = lift_sum_add(lift, all.rest, lift_sum_number(lift, 1));
-    if (!end || (!lift_sum_at_most(end, all.pitch) && rest_goes_on(&all)))
+    if (!stays_in_row(lift, &all))
         return false;
     const char *pitch = lift_sum_text(lift, all.pitch), *rest = lift_sum_text(lift, all.rest);
     const struct lift_view *by = &lift->view[all.by];
-    if (!pitch || !rest || !by->extent || (by->dtype != DTYPE_I32 && by->dtype != DTYPE_I64))
+    if (!pitch || !rest || !by->extent)
         return false;
     view->pitch = pitch;
     view->row_unit = (unsigned)all.bytes;
@@ -112,6 +121,27 @@ bool lift_names_rows(const struct lift *lift, unsigned array)
     for (unsigned i = 0; i < lift->views; i++)
         any |= lift->view[i].rows == array + 1;
     return any;
+}
+
+/* The array whose numbers name the places of all stores to an array, one element by one number
+ * alone; it is copied from its start to its end. */
+static void find_named_places(struct lift *lift, unsigned array)
+{
+    struct lift_view *view = &lift->view[array];
+    struct rows all = {0};
+    bool named = true;
+    for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
+        if (lift->step[i].array != (int)array || !lift_stores(lift, i))
+            continue;
+        struct lift_index index = {-1, -1};
+        if (!lift_is_bulk(lift->step[i].class_))
+            index = lift_find_index(lift, &lift->kernel->instructions[i].operands[0]);
+        lift->step[i].index = index.reg;
+        named = named && index.reg >= 0 && add_access(lift, i, index, &all);
+    }
+    const struct lift_view *by = &lift->view[all.by];
+    named = named && stays_in_row(lift, &all) && by->extent && !by->dims;
+    view->index = named ? (int)all.by : -1;
 }
 
 void lift_find_rows(struct lift *lift)
@@ -134,5 +164,9 @@ void lift_find_rows(struct lift *lift)
     for (unsigned k = 0; k < lift->kernel->instruction_count; k++) {
         if (lift->step[k].array >= 0 && !lift->view[lift->step[k].array].rows)
             lift->step[k].row = 0;
+    }
+    for (unsigned i = 0; i < lift->views; i++) {
+        if (lift->view[i].scattered)
+            find_named_places(lift, i);
     }
 }

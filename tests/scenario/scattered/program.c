@@ -1,8 +1,9 @@
 /*
  * program.c - runs a kernel that Triton made, that stores to rows which memory names, and that no
- * entry names: `program FATBIN PTX KERNEL [near | far | large]`. Two of the rows of `put` are one,
- * in blocks side by side or far apart; the weights of experts lie in a large allocation. It is
- * launched many times, since its own PTX takes a while to become its reference.
+ * entry names: `program FATBIN PTX KERNEL [near | far | shared | large]`. Two of the rows of `put`
+ * are one, in blocks side by side or far apart, or it reads what it writes; the weights of experts
+ * lie in a large allocation. It is launched many times, since its own PTX takes a while to become
+ * its reference.
  */
 #include "common/program.h"
 
@@ -68,6 +69,8 @@ static void put(void)
     result_bytes = sizeof(float) * ROWS * WIDTH;
     result = add_array(NULL, result_bytes);
     CHECK(cuMemsetD8(result, 0, result_bytes));
+    if (!strcmp(word(2), "shared"))
+        array[0] = result;
     add_word(WIDTH);
     grid = ROWS;
 }

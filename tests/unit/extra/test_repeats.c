@@ -247,6 +247,28 @@ static void large_arrays_are_hashed_in_parts(void **state)
     assert_int_equal(part[3].blocks, 1);
 }
 
+/* The copy of a row whose index leads nowhere has arbitrary bytes. */
+static void rows_with_their_indices_are_not_hashed(void **state)
+{
+    static struct launched l;
+    (void)state;
+    set_up(&l, 0x10000, 0x20000, 7);
+    l.check.room.at = 0x100000;
+    array(&l, 0, ROLE_READ, 3, 100);
+    array(&l, 1, ROLE_WRITE, 3, 100);
+    l.item[0].role = ROLE_READ;
+    l.item[1].role = ROLE_WRITE;
+    l.check.binding.array[0].name = "x";
+    start(&l);
+    assert_int_equal(parts, 2);
+    assert_int_equal(digest_unseen(&l.check), 0);
+    l.check.binding.array[0].rows.kept = true;
+    start(&l);
+    assert_int_equal(parts, 1);
+    assert_int_equal(part[0].call.base, 0x100200);
+    assert_int_equal(digest_unseen(&l.check), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -258,6 +280,7 @@ int main(void)
         cmocka_unit_test(long_parameter_lists_are_left_out),
         cmocka_unit_test(all_that_was_read_and_written_is_hashed),
         cmocka_unit_test(large_arrays_are_hashed_in_parts),
+        cmocka_unit_test(rows_with_their_indices_are_not_hashed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -143,9 +143,10 @@ static const struct refusal_row kernels[] = {
     {HEAD "ld.global.u32 %r7, [%d7]; setp.eq.u32 %p1, %r7, 0; @%p1 bra OVER; mov.b32 %r2, "
           "5;\nOVER:" LOAD("%d2", "") ";\n" WAIT BITS STORE("%d2") TAIL,
      LIFT_OK},
+    /* The same, of the place where it stores to what it also reads. */
     {HEAD "ld.global.u32 %r7, [%d7]; setp.eq.u32 %p1, %r7, 0; @%p1 bra OVER; mov.b32 %r1, "
           "5;\nOVER:" LOAD("%d2", "") ";\n" WAIT BITS STORE("%d2") TAIL,
-     LIFT_OK},
+     LIFT_SCATTER},
     {HEAD "AGAIN: add.u32 %r6, %r6, 1; setp.eq.u32 %p1, %r6, %r1; @%p1 bra OUT; bra AGAIN;\n"
           "OUT:" LOAD("%d2", "") ";\n" WAIT BITS STORE("%d2") TAIL,
      LIFT_OK},

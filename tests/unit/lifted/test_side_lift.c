@@ -11,8 +11,10 @@
 #include "compile/ptx_compiler.h"
 #include "cuvet.h"
 #include "driver/cuda_api.h"
+#include "lang/dtype.h"
 #include "lift/lift.h"
 #include "lifted/side_lift.h"
+#include "tests/unit/fakes/fake_memory.h"
 
 enum { WAIT_US = 1000, WAITS = 10000, STOP_MS = 10000, LAUNCHES = 5 };
 
@@ -74,10 +76,81 @@ static void launches_that_find_it_not_compiled_are_counted(void **state)
     free(side);
 }
 
+/* y[rows[block]][thread] = x[block][thread] */
+static const char put[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n"
+    ".visible .entry put(.param .u64 x, .param .u64 rows, .param .u64 y)\n{\n"
+    ".reg .b32 %r<5>; .reg .f32 %f<2>; .reg .b64 %d<14>;\n"
+    "ld.param.u64 %d1, [x]; ld.param.u64 %d2, [rows]; ld.param.u64 %d3, [y];\n"
+    "mov.u32 %r1, %tid.x; and.b32 %r2, %r1, 127; mov.u32 %r3, %ctaid.x; mul.wide.u32 %d4, %r2, 4;\n"
+    "mul.wide.u32 %d12, %r3, 512; add.s64 %d13, %d1, %d12;\n"
+    "add.s64 %d5, %d13, %d4; ld.global.f32 %f1, [%d5];\n"
+    "mul.wide.u32 %d6, %r3, 8; add.s64 %d7, %d2, %d6; ld.global.u64 %d8, [%d7];\n"
+    "shl.b64 %d9, %d8, 9; add.s64 %d10, %d3, %d9; add.s64 %d11, %d10, %d4;\n"
+    "st.global.f32 [%d11], %f1;\nret;\n}\n";
+
+enum { MEMORY = 0x100000, MEMORY_SIZE = 0x100000, X_BYTES = 0x8000 };
+
+static CUresult describe(unsigned count, CUpointer_attribute *wanted, void **into,
+                         CUdeviceptr address)
+{
+    const struct fake_range range = {MEMORY, MEMORY_SIZE, 0, (void *)1};
+    (void)address;
+    fake_range_describe(&range, count, wanted, into);
+    return CUDA_SUCCESS;
+}
+
+/* A launch with `x` and `y` there; the binding has what a window reaches of `x`. */
+static enum skip clip_put(uint64_t x, uint64_t window, uint64_t y, struct error *why)
+{
+    static struct binding b;
+    struct lift *lift;
+    const struct lift_view *view;
+    const uint64_t address[] = {x, MEMORY + MEMORY_SIZE / 2, y};
+    void *params[] = {(void *)(uintptr_t)&address[0], (void *)(uintptr_t)&address[1],
+                      (void *)(uintptr_t)&address[2]};
+    const struct launch launch = {.params = params};
+    const struct param_layout layout = {.count = 3, .param = {{0, 8, 0}, {8, 8, 0}, {16, 8, 0}}};
+    assert_int_equal(lift_make(&lift, put, strlen(put), "put", 0, why), LIFT_OK);
+    cuda.cuPointerGetAttributes = describe;
+    b = (struct binding){.arrays = 3, .tensors = (int)lift_views(lift, &view)};
+    assert_int_equal(b.tensors, 3);
+    for (int i = 0; i < 3; i++) {
+        const unsigned param = view[i].param;
+        const uint64_t bytes = param == 0 ? X_BYTES : 512;
+        b.tensor_array[i] = (int8_t)i;
+        b.array[i] = (struct bound_array){.name = "an array",
+                                          .role = view[i].role,
+                                          .dtype = view[i].dtype,
+                                          .address = address[param] + (param ? 0 : window),
+                                          .ndim = 1,
+                                          .dim = {(int64_t)(bytes / dtype_bytes(view[i].dtype))},
+                                          .stride = {1},
+                                          .bytes = bytes};
+    }
+    enum skip skip = side_lift_clip(lift, &b, &launch, &layout, why);
+    lift_free(lift);
+    return skip;
+}
+
+static void scattered_stores_to_what_is_read_are_refused(void **state)
+{
+    struct error why = {{0}};
+    const uint64_t x = MEMORY + 0x10000;
+    (void)state;
+    assert_int_equal(clip_put(x, 0, x + X_BYTES, &why), SKIP_NONE);
+    assert_int_equal(clip_put(x, 0, x - 0x1000, &why), SKIP_NONE);
+    assert_int_equal(clip_put(x, 0, x, &why), SKIP_SHAPE);
+    assert_non_null(strstr(why.text, "'p2' is written at places from memory, and 'p0' is read"));
+    assert_int_equal(clip_put(x, 0, x + X_BYTES - 512, &why), SKIP_SHAPE);
+    assert_int_equal(clip_put(x, 0x4000, x, &why), SKIP_SHAPE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_that_find_it_not_compiled_are_counted),
+        cmocka_unit_test(scattered_stores_to_what_is_read_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
