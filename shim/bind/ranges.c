@@ -45,6 +45,18 @@ bool ranges_hold(struct ranges *ranges, uint64_t address, uint64_t bytes)
     return false;
 }
 
+uint64_t ranges_least(struct ranges *ranges, uint64_t address)
+{
+    uint64_t least = 0;
+    for (int i = 0; i < SNAPSHOT_RANGES; i++) {
+        const uint64_t begin = atomic_load_explicit(&ranges->begin[i], memory_order_relaxed);
+        const uint64_t end = atomic_load_explicit(&ranges->end[i], memory_order_relaxed);
+        if (address >= begin && address < end && (!least || end - address < least))
+            least = end - address;
+    }
+    return least;
+}
+
 /* Where a new one goes: into one that it makes superfluous, else into a free place; -1: there is
  * none. */
 static int find_place(struct ranges *ranges, uint64_t begin, uint64_t end)

@@ -32,6 +32,9 @@ void ranges_purge(struct ranges *ranges, int device);
 /* Whether one of them holds all of [address, address + bytes). */
 bool ranges_hold(struct ranges *ranges, uint64_t address, uint64_t bytes);
 
+/* The fewest bytes behind the address in one of those that have it; 0: none has. */
+uint64_t ranges_least(struct ranges *ranges, uint64_t address);
+
 /* Adds a range where none does. RANGES_REFUSED and a sentence: it is no memory that may be read. */
 enum ranges_answer {
     RANGES_REFUSED,

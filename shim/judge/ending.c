@@ -161,7 +161,9 @@ static enum skip why_not(struct side *side, struct lane *lane, bool farther, str
     }
     if (verdict_of(&lane->numbers) != VERDICT_MISMATCH)
         return SKIP_NONE;
-    enum skip skip = listed_twice(side, lane->check, why);
+    enum skip skip = listed_cut(side, lane->check, why);
+    if (!skip)
+        skip = listed_twice(side, lane->check, why);
     return skip ? skip : replay_written_again(side, lane, why);
 }
 

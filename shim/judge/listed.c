@@ -1,6 +1,7 @@
 #include "judge/listed.h"
 
 #include <stdlib.h>
+#include "bind/extent.h"
 #include "lang/dtype.h"
 #include "judge/replay.h"
 
@@ -138,24 +139,76 @@ static enum skip find_equal(const struct check *check, int array, struct entry *
     return SKIP_NONE;
 }
 
+/* The addresses of an array that lead to rows, to be freed; NULL: they cannot be had. */
+static uint64_t *copy_list(struct side *side, struct check *check, int array, int64_t *count)
+{
+    struct replay_source source = {.side = side, .check = check};
+    const int list = bound_ids(&check->binding.array[array]);
+    *count = binding_seen(&check->binding, list, 0);
+    const size_t bytes = (size_t)*count * sizeof(uint64_t);
+    uint64_t *address = malloc(bytes);
+    if (address && replay_read_array(&source, list, 0, 0, address, bytes)) {
+        free(address);
+        address = NULL;
+    }
+    return address;
+}
+
 /* Where the list cannot be had the finding stands, as it does for all other arrays. */
 static enum skip find_duplicate(struct side *side, struct check *check, int array,
                                 struct error *why)
 {
-    struct replay_source source = {.side = side, .check = check};
-    int list = bound_ids(&check->binding.array[array]);
-    int64_t count = binding_seen(&check->binding, list, 0);
-    uint64_t *address = malloc((size_t)count * sizeof *address);
-    struct entry *entry = malloc((size_t)count * sizeof *entry);
+    int64_t count;
+    uint64_t *address = copy_list(side, check, array, &count);
+    struct entry *entry = address ? malloc((size_t)count * sizeof *entry) : NULL;
     enum skip skip = SKIP_NONE;
-    if (address && entry &&
-        !replay_read_array(&source, list, 0, 0, address, (size_t)count * sizeof *address)) {
-        for (int64_t i = 0; i < count; i++)
-            entry[i] = (struct entry){address[i], i};
+    for (int64_t i = 0; entry && i < count; i++)
+        entry[i] = (struct entry){address[i], i};
+    if (entry)
         skip = find_equal(check, array, entry, count, why);
-    }
     free(entry);
     free(address);
+    return skip;
+}
+
+/* Whether less of a row was copied than there is of it: its range was noted before its memory grew,
+ * or is one of several pieces. */
+static bool is_cut(struct side *side, uint64_t address, uint64_t row_bytes)
+{
+    struct error unread = {{0}};
+    uint64_t room = 0;
+    return extent_room(address, &room, &unread) ||
+           ranges_least(&side->ranges, address) < (room < row_bytes ? room : row_bytes);
+}
+
+static enum skip find_cut(struct side *side, struct check *check, int array, struct error *why)
+{
+    const struct bound_array *bound = &check->binding.array[array];
+    const uint64_t row_bytes = (uint64_t)bound->rows.run * dtype_bytes(bound->dtype);
+    int64_t count;
+    enum skip skip = SKIP_NONE;
+    if (bound->rows.reach >= row_bytes)
+        return SKIP_NONE; /* rows lie in their ranges as a whole */
+    uint64_t *address = copy_list(side, check, array, &count);
+    for (int64_t i = 0; !skip && i < (address ? count : 1); i++) {
+        if (address && !is_cut(side, address[i], row_bytes))
+            continue;
+        error_set(why, STATUS_INVALID,
+                  "'%s': the memory behind one of its addresses goes on behind what was copied",
+                  bound->name);
+        skip = SKIP_ADDRESS;
+    }
+    free(address);
+    return skip;
+}
+
+enum skip listed_cut(struct side *side, struct check *check, struct error *why)
+{
+    enum skip skip = SKIP_NONE;
+    for (int i = 0; !skip && i < check->binding.arrays; i++) {
+        if (check->binding.array[i].rows.listed)
+            skip = find_cut(side, check, i, why);
+    }
     return skip;
 }
 

@@ -21,4 +21,10 @@ enum skip listed_read(struct side *side, struct check *check, bool *again, struc
  */
 enum skip listed_twice(struct side *side, struct check *check, struct error *why);
 
+/*
+ * For a check that found a mismatch: SKIP_ADDRESS and a sentence where a row that may end with its
+ * memory was copied as far as its range went, and the memory goes on behind that.
+ */
+enum skip listed_cut(struct side *side, struct check *check, struct error *why);
+
 #endif

@@ -531,6 +531,32 @@ static void what_is_written_twice_is_told(void **state)
     copies_fail = false;
 }
 
+/* Rows that may end with their memory end where their range was noted to. */
+static void what_was_cut_is_told(void **state)
+{
+    (void)state;
+    bool again;
+    fill_lists(1);
+    look(5, &again);
+    for (int i = 0; i < SNAPSHOT_RANGES; i++) {
+        if (atomic_load(&side.ranges.begin[i]) == START)
+            atomic_store(&side.ranges.end[i], START + 64 + 8);
+    }
+    assert_int_equal(listed_cut(&side, &check, &why), SKIP_NONE); /* these are copied whole */
+    for (int i = 0; i < check.binding.arrays; i++)
+        check.binding.array[i].rows.reach = 4;
+    assert_int_equal(listed_cut(&side, &check, &why), SKIP_ADDRESS);
+    assert_non_null(strstr(why.text, "'a': the memory behind one of its addresses goes on"));
+    fill_lists(1);
+    look(5, &again);
+    for (int i = 0; i < check.binding.arrays; i++)
+        check.binding.array[i].rows.reach = 4;
+    assert_int_equal(listed_cut(&side, &check, &why), SKIP_NONE);
+    copies_fail = true; /* then it is not known */
+    assert_int_equal(listed_cut(&side, &check, &why), SKIP_ADDRESS);
+    copies_fail = false;
+}
+
 /* What a kernel reads does not depend on where its matrices lie. */
 static int digests;
 static CUresult count_launch(CUfunction function, unsigned gx, unsigned gy, unsigned gz,
@@ -582,6 +608,7 @@ int main(void)
         cmocka_unit_test(bad_addresses_are_told),
         cmocka_unit_test(too_many_allocations_are_told),
         cmocka_unit_test(what_is_written_twice_is_told),
+        cmocka_unit_test(what_was_cut_is_told),
         cmocka_unit_test(addresses_are_not_hashed),
     };
     return cmocka_run_group_tests(tests, install, NULL);
