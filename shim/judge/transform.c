@@ -11,7 +11,7 @@ bool transform_explains(const struct ref_verdict *numbers, double share, double 
     return numbers->class_mismatch == 0 && numbers->max_abs <= share * largest;
 }
 
-/* The largest size of `bytes` bytes of f32 numbers; 0: they cannot be read. */
+/* The largest size of `bytes` bytes of finite f32 numbers; 0: they cannot be read. */
 static double largest_number(struct side *side, CUdeviceptr from, uint64_t bytes)
 {
     double largest = 0;
@@ -21,7 +21,7 @@ static double largest_number(struct side *side, CUdeviceptr from, uint64_t bytes
             return 0;
         const float *numbers = side->staging_host;
         for (size_t i = 0; i < part / sizeof *numbers; i++)
-            largest = fmax(largest, fabs((double)numbers[i]));
+            largest = isfinite(numbers[i]) ? fmax(largest, fabs((double)numbers[i])) : largest;
     }
     return largest;
 }

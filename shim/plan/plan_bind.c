@@ -384,7 +384,9 @@ static struct tolerance dtype_tolerance(const struct plan_builder *b, enum dtype
         b->source->tolerances ? tolerance_find(b->source->tolerances, reference_name(b), dtype)
                               : NULL;
     struct tolerance tolerance = row ? row->tolerance : tolerance_fallback(dtype);
-    if (b->source->override) {
+    if (b->source->override && b->source->override->transform_alone) {
+        tolerance.transform = b->source->override->transform;
+    } else if (b->source->override) {
         tolerance = *b->source->override;
         if (tolerance.accumulate == DTYPE_NONE)
             tolerance.accumulate = tolerance_fallback(dtype).accumulate;
@@ -409,6 +411,12 @@ static enum status set_points(struct plan_builder *b, enum dtype output)
     return status;
 }
 
+static bool is_narrow(enum dtype dtype)
+{
+    return dtype == DTYPE_F16 || dtype == DTYPE_BF16 || dtype == DTYPE_F8E4M3 ||
+           dtype == DTYPE_F8E5M2;
+}
+
 /*
  * Numbers of f64 may become f32 before they become f16, bf16 or f8, as they do where a kernel
  * computes in f32 (PyTorch's c10::Half and c10::BFloat16 are made of an f32): two roundings in
@@ -424,7 +432,7 @@ static void allow_wide_inputs(struct plan_builder *b)
             continue;
         enum dtype dtype = b->plan->array[b->plan->tensor[formal->slot].array].item->type.dtype;
         if (formal->kind == FORMAL_OUT || formal->kind == FORMAL_INOUT)
-            narrow = narrow && dtype_bytes(dtype) < 4;
+            narrow = narrow && is_narrow(dtype);
         else
             wide = wide || dtype == DTYPE_F64;
     }

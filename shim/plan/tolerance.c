@@ -300,6 +300,7 @@ enum status tolerance_read(const struct yaml_node *node, struct tolerance *out, 
                           rule_names[row.rule]);
     if (!margins && row.rule == RULE_CLOSE)
         return yaml_error(err, node, "rule close needs 'rtol', 'atol' or both");
+    row.transform_alone = row.transform > 0 && node->count == 1;
     *out = row;
     if (reason)
         *reason = why;

@@ -65,6 +65,7 @@ struct tolerance {
     double false_alarm; /* share of correct launches that may be called, instead of lambda; or 0 */
     double rtol, atol;  /* RULE_CLOSE */
     double transform;   /* see judge/transform.h; 0: not declared */
+    bool transform_alone; /* the row declares nothing else: another row holds for the rest */
     enum masked_rows masked_rows;
     unsigned needs; /* of enum ref_use: what the reference must have for these to mean anything */
     int points;     /* declared rounding points, by name */

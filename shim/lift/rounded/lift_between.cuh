@@ -87,12 +87,21 @@ static __device__ void judge_code(lift_state *s, const lift_call *call, uint32_t
     const int end = format == LIFT_E4M3 ? 0x7e : 0x7b;
     if (v != v || n.got != n.got) {
         const double kernel = widen8(own, format, false);
+        const bool bounded = rank_of_code(low) > -end || rank_of_code(high) < end;
         judge_nan(s, call, tensor, index, n.got, v,
-                  v != v ? kernel != kernel : rank_of_code(low) > -end || rank_of_code(high) < end);
+                  v != v ? kernel != kernel : kernel == kernel && bounded);
         return;
     }
     judge_ends(s, call, tensor, index, &n, rank_of_code(got) == rank_of_code(own),
                half_ulp(fmin(fabs(v), fabs(n.got)), format));
+}
+
+/* Whether the ends of integers have lost bits that tell how far apart they are, or are those of
+ * another number than the kernel's: what the lifted kernel has itself lies outside of them. */
+static __device__ bool ends_are_lost(uint32_t own, uint32_t low, uint32_t high, uint32_t bits)
+{
+    const uint32_t rest = 32 - bits;
+    return (own - low) << rest >> rest > (high - low) << rest >> rest;
 }
 
 /* `count` numbers in a word, of which the first is element `index`: what was written, what the
@@ -116,7 +125,9 @@ LIFT_FN void cuvet_lift_between(lift_state *s, const lift_call *call, uint32_t t
             continue;
         }
         s->checked++;
-        if (integer)
+        if (integer && ends_are_lost(mine, from, to, bits))
+            s->wide++;
+        else if (integer)
             judge_ends(s, call, tensor, index + i, &n, code == mine, 0.5);
         else
             judge_code(s, call, tensor, index + i, code, mine, from, to, format);

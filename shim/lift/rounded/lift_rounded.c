@@ -248,10 +248,12 @@ static bool is_stepped(const struct rounded *r, const struct ptx_instruction *in
                         r->lift->reg[ins->operands[0].reg].kind;
     const bool bits = r->lift->step[at].class_ == CLASS_OTHER;
     const bool arithmetic = bits || r->lift->step[at].class_ == CLASS_FLOAT;
-    if (!number || !arithmetic || strcmp(ins->opcode, "copysign") == 0)
+    const bool steps = r->mixed || r->all == ROUNDED_F32 || rounded_info[r->all].whole;
+    if (r->lift->step[at].class_ == CLASS_PRODUCT)
+        return steps;
+    if (!number || !arithmetic || (strcmp(ins->opcode, "copysign") == 0 && !steps))
         return false;
-    return r->mixed || r->all == ROUNDED_F32 || rounded_info[r->all].whole ||
-           (bits && r->unknown && r->late) || lift_rounds_on_purpose(ins);
+    return steps || (bits && r->unknown && r->late) || lift_rounds_on_purpose(ins);
 }
 
 static void spread_from_sources(struct rounded *r, unsigned at)

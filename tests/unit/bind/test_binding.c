@@ -121,6 +121,7 @@ static void wide_inputs_of_narrow_outputs_may_be_rounded(void **state)
         {"signature: const f64 a[n], f16 y[n], i32 n\n  formula: y = a\n"
          "  tolerance: {accumulate: f64}\n",
          0},
+        {"signature: const f64 a[n], bool y[n], i32 n\n  formula: y = a > 1\n", 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         expect_bound(bind_launch(rows[i].text, SIZES(8, 8, 4), PARAMS(&P, &Q, &four)));
