@@ -49,8 +49,7 @@ struct lift;
     LIFT_REFUSAL(ARRAYS, "more than 12 arrays")                                                    \
     LIFT_REFUSAL(READS_BACK, "it reads back what it has written")                                  \
     LIFT_REFUSAL(SCATTER,                                                                          \
-                 "it writes at places from memory, to what it also reads, behind addresses or by " \
-                 "maps from there")                                                                \
+                 "it writes at places from memory behind addresses, by maps, or to what it reads") \
     LIFT_REFUSAL(WAITS, "branches that memory decides about, around barriers of some threads")     \
     LIFT_REFUSAL(NO_OUTPUT, "it writes nothing that can be compared")                              \
     LIFT_REFUSAL(SHARED, "shared memory of a fixed and of a launch's size")                        \
