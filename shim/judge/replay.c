@@ -515,12 +515,15 @@ static bool stands_once(const struct replay_source *source, int array, double va
 }
 
 /* Whether other stores may go to an element, whose place memory names: those of blocks that the
- * check does not cover, and those to another copy of its row. `index`: the number that names it. */
+ * check does not cover, behind any address, and those to another copy of its row. `index`: the
+ * number that names it. */
 static bool stored_elsewhere(const struct replay_source *source, int tensor, double index)
 {
     const struct lift_view *view;
     const struct binding *binding = &source->check->binding;
     lift_views(check_spec(source->check)->lift, &view);
+    if (view[tensor].listed && binding->picks)
+        return true;
     if (!view[tensor].scattered || !(binding->picks || view[tensor].rows))
         return false;
     int array = view[tensor].index < 0 ? -1 : binding->tensor_array[view[tensor].index];

@@ -97,7 +97,10 @@ static void clip(struct binding *binding, int index, uint64_t room)
     }
 }
 
-enum { ROW_BYTES = 64 << 10 /* behind an address, until a check has reached farther */ };
+enum {
+    ROW_BYTES = 64 << 10, /* behind an address, until a check has reached farther */
+    MOST_ADDRESSES = 1024 /* of a table, all of which each access is held against */
+};
 
 /* What addresses lead to may end with its memory at once, or where no check has reached: of an
  * array of rows, one run of elements each. */
@@ -161,15 +164,14 @@ static enum skip refuse_scattered(const struct lift *lift, const struct binding 
     return SKIP_NONE;
 }
 
-/* Two arrays that begin at one address and are both written: of each element the last store alone
- * is left to compare, whichever array it was of. */
+/* Two arrays that begin at one address, or have one table of addresses, and are both written: of
+ * each element the last store alone is left to compare, whichever array it was of. */
 static enum skip refuse_shared(const struct binding *binding, struct error *why)
 {
     const struct bound_array *array = binding->array;
     for (int i = 0; i < binding->arrays; i++) {
         for (int j = 0; j < i; j++) {
-            const bool listed = array[i].rows.listed || array[j].rows.listed;
-            if (!listed && array[i].address == array[j].address && role_writes(array[i].role) &&
+            if (array[i].address == array[j].address && role_writes(array[i].role) &&
                 role_writes(array[j].role)) {
                 error_set(why, STATUS_UNSUPPORTED,
                           "'%s' and '%s' are written, and are the same memory", array[j].name,
@@ -192,6 +194,29 @@ static void clip_touched(struct binding *binding, int index)
         if (binding->tensor_array[i] == index)
             binding->call.tensor[i].dim[0] = array->dim[0];
     }
+}
+
+/* Tables of which the check has a part, or that are too long. */
+static enum skip refuse_tables(const struct binding *binding, struct error *why)
+{
+    for (int i = 0; i < binding->arrays; i++) {
+        const struct bound_array *array = &binding->array[i];
+        if (!array->rows.listed)
+            continue;
+        const int64_t there = binding->array[bound_ids(array)].dim[0];
+        if (there < array->dim[0]) {
+            error_set(why, STATUS_UNSUPPORTED,
+                      "the memory of '%s' ends behind %lld of the %lld addresses that it may have",
+                      array->name, (long long)there, (long long)array->dim[0]);
+            return SKIP_EXTENT;
+        }
+        if (there > MOST_ADDRESSES) {
+            error_set(why, STATUS_UNSUPPORTED, "'%s' has %lld addresses, more than %d", array->name,
+                      (long long)there, MOST_ADDRESSES);
+            return SKIP_TOO_LARGE;
+        }
+    }
+    return SKIP_NONE;
 }
 
 enum skip side_lift_clip(const struct lift *lift, struct binding *binding,
@@ -218,7 +243,8 @@ enum skip side_lift_clip(const struct lift *lift, struct binding *binding,
         if (binding->array[i].rows.by && !binding->array[i].rows.listed)
             clip_touched(binding, i);
     }
-    const enum skip skip = refuse_shared(binding, why);
+    enum skip skip = refuse_tables(binding, why);
+    skip = skip ? skip : refuse_shared(binding, why);
     return skip ? skip : refuse_scattered(lift, binding, launch, layout, why);
 }
 

@@ -16,7 +16,8 @@ embed_as = $(eval $(call embed,$(1),$(2),cuvet_$(3),cuvet_$(3)_$(or $(4),size)))
 
 $(foreach part,snapshot outlier refs refs_wide,$(call embed_as,$(part),$(GEN)/$(part).fatbin,$(part)_fatbin))
 $(call embed_as,lift,$(GEN)/lift.ptx,lift_ptx)
-$(GEN)/lift.ptx: shim/lift/lift_product.cuh shim/lift/bulk/lift_bulk.cuh shim/lift/rounded/lift_between.cuh
+$(GEN)/lift.ptx: shim/lift/lift_product.cuh shim/lift/bulk/lift_bulk.cuh shim/lift/loaded/lift_table.cuh \
+  shim/lift/rounded/lift_between.cuh
 $(call embed_as,tables,$(GEN)/tables.bin,tables)
 $(foreach kind,css js,$(call embed_as,report_$(kind),tools/report/formats/page.$(kind),report_$(kind)))
 $(eval $(call embed_table,ref_headers,cuvet_ref_headers,$(REF_HEADERS)))

@@ -77,6 +77,20 @@ static uint8_t level_at(struct lift *lift, unsigned at)
     return l.level;
 }
 
+/* Whether a branch leads out of the instructions from `head` to the branch back to it, or another
+ * one into them: where threads leave them, or come to them, is not known then. */
+static bool crosses_loop(const struct lift *lift, unsigned head, unsigned back)
+{
+    for (unsigned i = 0; i < lift->kernel->instruction_count; i++) {
+        if (lift->step[i].class_ != CLASS_BRANCH)
+            continue;
+        const unsigned target = lift->kernel->instructions[i].operands[0].target;
+        if ((i >= head && i <= back) != (target >= head && target <= back))
+            return true;
+    }
+    return false;
+}
+
 /* The instructions that threads pass over, or repeat, where a branch goes otherwise in some of a
  * block; all of them where that is not known. */
 static void find_apart(const struct lift *lift, unsigned branch, unsigned *first, unsigned *end)
@@ -84,11 +98,12 @@ static void find_apart(const struct lift *lift, unsigned branch, unsigned *first
     const unsigned target = lift->kernel->instructions[branch].operands[0].target;
     *first = target <= branch ? target : branch + 1;
     *end = target <= branch ? branch : target;
-    for (unsigned i = branch + 1; i < target; i++) {
-        if (lift->step[i].target || lift->step[i].class_ == CLASS_BRANCH) {
-            *first = 0;
-            *end = lift->kernel->instruction_count;
-        }
+    bool all = target <= branch && crosses_loop(lift, target, branch);
+    for (unsigned i = branch + 1; i < target; i++)
+        all |= lift->step[i].target || lift->step[i].class_ == CLASS_BRANCH;
+    if (all) {
+        *first = 0;
+        *end = lift->kernel->instruction_count;
     }
 }
 

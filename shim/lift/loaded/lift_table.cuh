@@ -1,11 +1,12 @@
 /* lift_table.cuh - arrays behind addresses, see lift_table.c. A part of lift.cu, which has what it
  * uses. */
 
-/* Bytes of a row. */
+/* Bytes of a row; 0: the copy has no whole number of aligned rows, and then none is known. */
 static __device__ uint64_t row_bytes(const lift_call *call, uint32_t array, uint32_t table)
 {
     const uint64_t count = call->array[table].bytes / sizeof(uint64_t);
-    return count ? call->array[array].bytes / count : 0;
+    const uint64_t bytes = call->array[array].bytes;
+    return count && bytes % count == 0 && bytes / count % 16 == 0 ? bytes / count : 0;
 }
 
 static __device__ void note_reached(lift_state *s, uint64_t bytes)

@@ -27,6 +27,16 @@ static const char put[] =
     "shl.b64 %d9, %d8, 9; add.s64 %d10, %d3, %d9; add.s64 %d11, %d10, %d4;\n"
     "add.f32 %f2, %f1, %f1; st.global.f32 [%d11], %f2;\nret;\n}\n";
 
+/* y[block][thread] = 2, and y lies behind addresses in a table. */
+static const char listed[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n"
+    ".visible .entry k(.param .u64 y)\n{\n"
+    ".reg .b32 %r<3>; .reg .f32 %f<3>; .reg .b64 %d<7>;\n"
+    "ld.param.u64 %d1, [y]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x;\n"
+    "mul.wide.u32 %d2, %r1, 4; mul.wide.u32 %d3, %r2, 8; add.s64 %d4, %d1, %d3;\n"
+    "ld.global.u64 %d5, [%d4]; add.s64 %d6, %d5, %d2; cvt.rn.f32.u32 %f1, %r1;\n"
+    "add.f32 %f2, %f1, %f1; st.global.f32 [%d6], %f2;\nret;\n}\n";
+
 enum { X, ROWS, Y, MANY = STAGING_BYTES / 8 + 100 };
 
 static double extremes[LIFT_EXTREMES]; /* what the lifted kernel stores */
@@ -224,6 +234,22 @@ static void an_index_that_stands_twice_is_none(void **state)
     expect(SKIP_REFUSED, "not just once");
 }
 
+/* Blocks that the check does not cover may store behind the same address. */
+static void a_window_behind_addresses_is_none(void **state)
+{
+    (void)state;
+    lift_free((struct lift *)(uintptr_t)spec.lift);
+    struct lift *lift;
+    assert_int_equal(lift_make(&lift, listed, strlen(listed), "k", 0, &why), LIFT_OK);
+    spec.lift = lift;
+    check.binding.arrays = check.binding.tensors = 1;
+    check.binding.call.tensor[0].id = 9;
+    kernel.layout.count = 1;
+    expect(SKIP_REFUSED, "another store may go to it");
+    check.binding.picks = 0;
+    expect(SKIP_NONE, "");
+}
+
 /* Where a NaN was expected, another block's number may have come behind it. */
 static void an_index_counts_where_a_nan_is_expected(void **state)
 {
@@ -242,6 +268,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(several_stores_are_none, start, end),
         cmocka_unit_test_setup_teardown(what_cannot_be_read_is_none, start, end),
         cmocka_unit_test_setup_teardown(an_index_that_stands_twice_is_none, start, end),
+        cmocka_unit_test_setup_teardown(a_window_behind_addresses_is_none, start, end),
         cmocka_unit_test_setup_teardown(an_index_counts_where_a_nan_is_expected, start, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,6 +94,21 @@ static void what_a_row_has_not_is_refused(void **state)
     bench_cut = 0;
 }
 
+/* A copy that is no whole number of rows, or of rows that are not aligned. */
+static void odd_rows_are_refused(void **state)
+{
+    enum { HALF = GROUPS * MATRIX / 2 }; /* more than the kernel reaches */
+    static const uint64_t cuts[] = {HALF + 1, HALF + 8 * GROUPS};
+    (void)state;
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        bench_cut = cuts[i];
+        const struct ref_verdict verdict = check_groups(NULL, PTX("groups")).verdict;
+        bench_cut = 0;
+        assert_true(verdict.refused > 0);
+        assert_int_equal(verdict.violations, 0);
+    }
+}
+
 /* What checks reach is kept as a power of two, which only grows. */
 static void what_was_reached_is_noted(void **state)
 {
@@ -132,6 +147,10 @@ static void what_was_reached_is_noted(void **state)
 #define STORE(at) "add.f32 %f2, %f1, %f1; st.global.f32 [" at "], %f2;\n"
 #define LOOP(counted)                                                                              \
     "mov.b32 %r4, 0; AGAIN: mul.wide.u32 %d12, %r4, 8; add.s64 %d13, %d1, %d12;\n" counted
+#define TURNED(left)                                                                               \
+    "setp.eq.u32 %p2, %r1, 7; mov.b32 %r4, 0; mov.b32 %r5, 0; OVER: add.u32 %r4, %r4, 1;\n" left   \
+    "setp.lt.u32 %p1, %r4, %r2; @%p1 bra OVER; mov.b32 %r5, 1; FAR: mad.wide.u32 %d12, %r5, 4, "   \
+    "%d3; ld.global.u32 %r6, [%d12]; mad.wide.u32 %d11, %r6, 4, %d11;\n"
 #define TURNS "add.u32 %r4, %r4, 1; setp.lt.u32 %p1, %r4, %r1; @%p1 bra AGAIN;\n"
 
 static const struct refusal_row rows[] = {
@@ -161,6 +180,11 @@ static const struct refusal_row rows[] = {
     {HEAD FROM("%d6") TO("%d7") "add.s64 %d12, %d3, %d4; ld.global.u32 %r5, [%d12];\n"
                                 "mad.wide.u32 %d11, %r5, 4, %d11;\n" STORE("%d11") TAIL,
      LIFT_SCATTER},
+    /* The same behind a loop that ends for each thread by itself: at its end, or anywhere. */
+    {HEAD FROM("%d6") TO("%d7") TURNED("") STORE("%d11") TAIL, LIFT_OK},
+    {HEAD FROM("%d6") TO("%d7") TURNED("@%p2 bra FAR;\n") STORE("%d11") TAIL, LIFT_SCATTER},
+    {HEAD FROM("%d6") TO("%d7") "@%p3 bra WITHIN;\n" TURNED("WITHIN:\n") STORE("%d11") TAIL,
+     LIFT_SCATTER},
     /* The same in an array of the launch's, and that number is no parameter. */
     {HEAD FROM("%d6") "ld.global.u32 %r5, [%d2]; mad.wide.u32 %d11, %r5, 4, %d3;\n" STORE("%d11")
          TAIL,
@@ -180,6 +204,7 @@ int main(void)
         cmocka_unit_test(narrow_sums_are_found),
         cmocka_unit_test(another_kernel_is_found),
         cmocka_unit_test(what_a_row_has_not_is_refused),
+        cmocka_unit_test(odd_rows_are_refused),
         cmocka_unit_test(what_was_reached_is_noted),
         cmocka_unit_test(tables_are_lifted_or_refused),
     };

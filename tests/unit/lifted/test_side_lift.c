@@ -146,11 +146,90 @@ static void scattered_stores_to_what_is_read_are_refused(void **state)
     assert_int_equal(clip_put(x, 0x4000, x, &why), SKIP_SHAPE);
 }
 
+/* y[block][thread] = x[block][thread], and x and y lie behind addresses in tables. */
+static const char lists[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n"
+    ".visible .entry lists(.param .u64 x, .param .u64 y)\n{\n"
+    ".reg .b32 %r<3>; .reg .f32 %f<2>; .reg .b64 %d<11>;\n"
+    "ld.param.u64 %d1, [x]; ld.param.u64 %d2, [y]; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x;\n"
+    "mul.wide.u32 %d3, %r1, 4; mul.wide.u32 %d4, %r2, 8;\n"
+    "add.s64 %d5, %d1, %d4; ld.global.u64 %d6, [%d5]; add.s64 %d7, %d6, %d3;\n"
+    "ld.global.f32 %f1, [%d7];\n"
+    "add.s64 %d8, %d2, %d4; ld.global.u64 %d9, [%d8]; add.s64 %d10, %d9, %d3;\n"
+    "st.global.f32 [%d10], %f1;\nret;\n}\n";
+
+/* A launch with tables of `count` addresses each; both have the role of y where `written`. */
+static enum skip clip_lists(uint64_t x, uint64_t y, int64_t count, bool written, struct error *why)
+{
+    static struct binding b;
+    struct lift *lift;
+    const struct lift_view *view;
+    const struct launch launch = {.params = NULL};
+    const struct param_layout layout = {.count = 2};
+    assert_int_equal(lift_make(&lift, lists, strlen(lists), "lists", 0, why), LIFT_OK);
+    cuda.cuPointerGetAttributes = describe;
+    b = (struct binding){.tensors = (int)lift_views(lift, &view)};
+    assert_int_equal(b.tensors, 2);
+    for (int i = 0; i < b.tensors; i++) {
+        const struct bound_array list = {.name = "a list",
+                                         .role = ROLE_READ,
+                                         .dtype = DTYPE_U64,
+                                         .address = view[i].param ? y : x,
+                                         .ndim = 1,
+                                         .dim = {count},
+                                         .stride = {1},
+                                         .bytes = (uint64_t)count * 8};
+        struct bound_array array = {.name = "an array",
+                                    .role = written ? ROLE_WRITE : view[i].role,
+                                    .dtype = DTYPE_F32,
+                                    .address = list.address,
+                                    .ndim = 2,
+                                    .dim = {count, 1024},
+                                    .stride = {1024, 1},
+                                    .bytes = (uint64_t)count * 4096,
+                                    .rows = {.listed = true}};
+        assert_true(view[i].listed);
+        b.array[b.arrays] = list;
+        array.rows.by = ++b.arrays;
+        b.tensor_array[i] = (int8_t)b.arrays;
+        b.array[b.arrays++] = array;
+    }
+    enum skip skip = side_lift_clip(lift, &b, &launch, &layout, why);
+    lift_free(lift);
+    return skip;
+}
+
+static void tables_are_whole_and_short(void **state)
+{
+    struct error why = {{0}};
+    const uint64_t x = MEMORY, end = MEMORY + MEMORY_SIZE;
+    (void)state;
+    assert_int_equal(clip_lists(x, end - 1024 * 8, 1024, false, &why), SKIP_NONE);
+    assert_int_equal(clip_lists(x, end - 1023 * 8, 1024, false, &why), SKIP_EXTENT);
+    assert_non_null(strstr(why.text, "ends behind 1023 of the 1024 addresses"));
+    why = (struct error){{0}};
+    assert_int_equal(clip_lists(x, end - 1025 * 8, 1025, false, &why), SKIP_TOO_LARGE);
+    assert_non_null(strstr(why.text, "has 1025 addresses, more than 1024"));
+}
+
+static void one_table_of_two_written_arrays_is_refused(void **state)
+{
+    struct error why = {{0}};
+    const uint64_t x = MEMORY;
+    (void)state;
+    assert_int_equal(clip_lists(x, x, 2, false, &why), SKIP_NONE);
+    assert_int_equal(clip_lists(x, x + 16, 2, true, &why), SKIP_NONE);
+    assert_int_equal(clip_lists(x, x, 2, true, &why), SKIP_SHAPE);
+    assert_non_null(strstr(why.text, "are written, and are the same memory"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_that_find_it_not_compiled_are_counted),
         cmocka_unit_test(scattered_stores_to_what_is_read_are_refused),
+        cmocka_unit_test(tables_are_whole_and_short),
+        cmocka_unit_test(one_table_of_two_written_arrays_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
