@@ -96,8 +96,8 @@ static __device__ void judge_code(lift_state *s, const lift_call *call, uint32_t
                half_ulp(fmin(fabs(v), fabs(n.got)), format));
 }
 
-/* Whether the ends of integers have lost bits that tell how far apart they are, or are those of
- * another number than the kernel's: what the lifted kernel has itself lies outside of them. */
+/* Whether the lifted kernel's own integer lies outside of its ends: these lost the bits above, or
+ * belong to another number. */
 static __device__ bool ends_are_lost(uint32_t own, uint32_t low, uint32_t high, uint32_t bits)
 {
     const uint32_t rest = 32 - bits;

@@ -14,10 +14,8 @@
 #include "tests/unit/fakes/fake_memory.h"
 #include "extra/digest.h"
 #include "judge/listed.h"
-#include "plan/plan.h"
 #include "bind/ranges.h"
 #include "copy/shrink.h"
-#include "lang/signature.h"
 #include "copy/touch.h"
 
 /* Allocations of SIZE bytes, GAP apart, the first `alive` of them; all on device 1. */
@@ -538,23 +536,12 @@ static void what_was_cut_is_told(void **state)
     bool again;
     fill_lists(1);
     look(5, &again);
-    for (int i = 0; i < SNAPSHOT_RANGES; i++) {
-        if (atomic_load(&side.ranges.begin[i]) == START)
-            atomic_store(&side.ranges.end[i], START + 64 + 8);
-    }
-    assert_int_equal(listed_cut(&side, &check, &why), SKIP_NONE); /* these are copied whole */
-    for (int i = 0; i < check.binding.arrays; i++)
-        check.binding.array[i].rows.reach = 4;
-    assert_int_equal(listed_cut(&side, &check, &why), SKIP_ADDRESS);
-    assert_non_null(strstr(why.text, "'a': the memory behind one of its addresses goes on"));
-    fill_lists(1);
-    look(5, &again);
     for (int i = 0; i < check.binding.arrays; i++)
         check.binding.array[i].rows.reach = 4;
     assert_int_equal(listed_cut(&side, &check, &why), SKIP_NONE);
-    copies_fail = true; /* then it is not known */
+    for (int i = 0; i < SNAPSHOT_RANGES; i++)
+        atomic_fetch_sub(&side.ranges.end[i], SIZE - 64 - 8);
     assert_int_equal(listed_cut(&side, &check, &why), SKIP_ADDRESS);
-    copies_fail = false;
 }
 
 /* What a kernel reads does not depend on where its matrices lie. */
