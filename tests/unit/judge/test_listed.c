@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -533,9 +532,8 @@ static void what_is_written_twice_is_told(void **state)
 static void what_was_cut_is_told(void **state)
 {
     (void)state;
-    bool again;
     fill_lists(1);
-    look(5, &again);
+    look(5, &(bool){false});
     for (int i = 0; i < check.binding.arrays; i++)
         check.binding.array[i].rows.reach = 4;
     assert_int_equal(listed_cut(&side, &check, &why), SKIP_NONE);
