@@ -45,8 +45,9 @@ enum status digest_enqueue(struct side *side, struct digest_call *call, uint64_t
     return status;
 }
 
-/* Where its arrays lie is not what the kernel reads of a list, guards are no arrays of the launch,
- * and of rows whose indices lead nowhere the copy has arbitrary bytes. */
+/* Lists of addresses have no digest, which would differ from run to run; nor have guards, which are
+ * no arrays of the launch, and kept rows, whose copies hold arbitrary bytes where an index leads
+ * nowhere. */
 static bool has_digest(const struct check *check, int index)
 {
     const struct bound_array *array = &check->binding.array[index];

@@ -563,7 +563,7 @@ enum skip replay_written_again(struct side *side, struct lane *lane, struct erro
     else if (stored_elsewhere(&source, tensor, stored[LIFT_INDEX]))
         error_set(why, STATUS_INVALID,
                   "element %llu of '%s' is outside the bound, but another store may go to it, too: "
-                  "memory names its place, and not just once",
+                  "the index of its place occurs several times, or is not known",
                   element, name);
     else
         return SKIP_NONE;

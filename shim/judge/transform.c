@@ -47,7 +47,7 @@ void transform_allow(struct side *side, struct lane *lane)
     const double share = plan ? plan->tolerance.transform : 0;
     struct ref_verdict *numbers = &lane->numbers;
     int output = -1;
-    if (share > 0 && verdict_of(numbers) == VERDICT_MISMATCH)
+    if (share > 0 && !numbers->refused && verdict_of(numbers) == VERDICT_MISMATCH)
         output = only_output(&check->binding);
     if (output < 0 || check->binding.array[output].dtype != DTYPE_F32)
         return;

@@ -137,31 +137,12 @@ static const char *dtype_word(enum dtype dtype)
     return words[dtype] ? words[dtype] : "u8";
 }
 
-static unsigned dtype_size(enum dtype dtype)
-{
-    switch (dtype) {
-    case DTYPE_I64:
-        return 8;
-    case DTYPE_F32:
-    case DTYPE_I32:
-    case DTYPE_U32:
-        return 4;
-    case DTYPE_I8:
-    case DTYPE_U8:
-    case DTYPE_F8E4M3:
-    case DTYPE_F8E5M2:
-        return 1;
-    default:
-        return 2;
-    }
-}
-
 static void put_pointer(struct textbuf *out, const struct lift *lift, const struct lift_view *view)
 {
     static const char *const roles[] = {
         [ROLE_READ] = "const ", [ROLE_WRITE] = "", [ROLE_INOUT] = "inout "};
     textbuf_printf(out, "%s%s p%u?[", roles[view->role], dtype_word(view->dtype), view->param);
-    unsigned size = dtype_size(view->dtype);
+    unsigned size = lift_dtype_bytes(view->dtype);
     if (view->listed)
         lift_put_table(out, lift, view, size);
     else if (view->rows)
@@ -213,7 +194,8 @@ static void add_let(struct lift *lift, const char *name, const char *text)
 static const char *add_first(struct lift *lift, unsigned array, const char *first)
 {
     const struct lift_view *view = &lift->view[array];
-    const unsigned size = dtype_size(view->dtype), unit = lift_names_rows(lift, array) ? size : 16;
+    const unsigned size = lift_dtype_bytes(view->dtype),
+                   unit = lift_names_rows(lift, array) ? size : 16;
     if (strcmp(first, "0") == 0)
         return NULL;
     const char *name = arena_format(&lift->arena, "first%u", view->param);
@@ -225,7 +207,7 @@ static const char *add_first(struct lift *lift, unsigned array, const char *firs
 static const char *named_rows_bytes(struct lift *lift, const struct lift_view *view)
 {
     const struct lift_view *by = &lift->view[view->rows - 1];
-    return arena_format(&lift->arena, "(%s) / %u * (%s)", by->extent, dtype_size(by->dtype),
+    return arena_format(&lift->arena, "(%s) / %u * (%s)", by->extent, lift_dtype_bytes(by->dtype),
                         view->row);
 }
 

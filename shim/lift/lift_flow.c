@@ -219,7 +219,8 @@ static bool has_size(enum lift_kind kind, unsigned bytes)
     return !bytes || lift_kind_bytes(lift_lane_kind(kind)) == bytes;
 }
 
-/* Of one number; stmatrix and ldmatrix move halves of a register to places of their own. */
+/* Bytes of a number that an access moves at once: stmatrix and ldmatrix move halves of a register.
+ */
 static unsigned bytes_at_once(const struct ptx_instruction *ins)
 {
     return ins->opcode[2] == 'm' ? 2 : ptx_type_bits(ins->types[0]) / 8;

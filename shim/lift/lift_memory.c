@@ -495,7 +495,7 @@ static void put_same(struct lift_writer *w, unsigned offset, unsigned bytes)
     lift_put_plain(w, "}");
 }
 
-/* Of rounded numbers: each is to lie between both ends. */
+/* Compares rounded numbers: each must lie between its ends. */
 static void put_between(struct lift_writer *w, unsigned reg, unsigned offset, unsigned bytes)
 {
     const bool half = ptx_type_bits(w->lift->kernel->registers[reg].type) == 16;

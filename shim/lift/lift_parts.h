@@ -239,6 +239,9 @@ uint8_t lift_rounded_part(uint8_t rounded, unsigned bytes);
 bool lift_rounds_on_purpose(const struct ptx_instruction *ins);
 
 /* The arrays: which parameters are read and written, where. */
+/* Of a number of a view's dtype. */
+unsigned lift_dtype_bytes(enum dtype dtype);
+
 enum lift_refusal lift_find_arrays(struct lift *lift, struct error *err);
 
 /* Whether an instruction stores to global memory, where it has an array. */

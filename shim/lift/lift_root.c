@@ -192,7 +192,7 @@ static bool is_number(enum dtype dtype)
            dtype == DTYPE_F8E4M3 || dtype == DTYPE_F8E5M2;
 }
 
-static unsigned value_bytes(enum dtype dtype)
+unsigned lift_dtype_bytes(enum dtype dtype)
 {
     switch (dtype) {
     case DTYPE_I64:
@@ -216,7 +216,7 @@ static void note_dtype(struct lift_view *view, enum dtype dtype)
 {
     if (!view->dtype || (is_number(dtype) && !is_number(view->dtype)) ||
         (is_number(dtype) == is_number(view->dtype) &&
-         value_bytes(dtype) < value_bytes(view->dtype)))
+         lift_dtype_bytes(dtype) < lift_dtype_bytes(view->dtype)))
         view->dtype = dtype;
 }
 
@@ -400,7 +400,7 @@ static enum lift_refusal refuse_mixed_maps(const struct lift *lift, struct error
         if (!lift_is_bulk(step->class_) || step->made < 0 || step->array < 0)
             continue;
         enum dtype dtype = lift->view[step->array].dtype;
-        if (is_number(dtype) && value_bytes(dtype) != lift->made[step->made].element)
+        if (is_number(dtype) && lift_dtype_bytes(dtype) != lift->made[step->made].element)
             return lift_refuse(lift, &lift->kernel->instructions[i], LIFT_MAP, err);
     }
     return LIFT_OK;

@@ -144,21 +144,37 @@ static bool scatters_to(const struct lift_view *view, const struct binding *bind
     return start[0] < end[1] && start[1] < end[0];
 }
 
+/* An array that is read, of whose memory the stores of tensor `written` may be; -1: there is none.
+ */
+static int find_read_by_scatter(const struct lift *lift, const struct binding *binding,
+                                const struct launch *launch, const struct param_layout *layout,
+                                int written)
+{
+    const struct lift_view *view;
+    const int views = (int)lift_views(lift, &view);
+    for (int i = 0; i < views; i++) {
+        const int pair[] = {written, i};
+        if (view[i].role != ROLE_WRITE && scatters_to(view, binding, launch, layout, pair))
+            return i;
+    }
+    return -1;
+}
+
 static enum skip refuse_scattered(const struct lift *lift, const struct binding *binding,
                                   const struct launch *launch, const struct param_layout *layout,
                                   struct error *why)
 {
     const struct lift_view *view;
     const int views = (int)lift_views(lift, &view);
-    for (int i = 0; i < views * views; i++) {
-        const int pair[] = {i / views, i % views};
-        if (!view[pair[0]].scattered || view[pair[1]].role == ROLE_WRITE ||
-            !scatters_to(view, binding, launch, layout, pair))
+    for (int i = 0; i < views; i++) {
+        const int read =
+            view[i].scattered ? find_read_by_scatter(lift, binding, launch, layout, i) : -1;
+        if (read < 0)
             continue;
         error_set(why, STATUS_UNSUPPORTED,
                   "'p%u' is written at places from memory, and 'p%u' is read: they are the same "
                   "memory",
-                  view[pair[0]].param, view[pair[1]].param);
+                  view[i].param, view[read].param);
         return SKIP_SHAPE;
     }
     return SKIP_NONE;
@@ -376,8 +392,12 @@ static void fill_array(struct lift_array *out, const struct binding *binding, in
     uint64_t got = (uint64_t)(uintptr_t)from->got;
     if ((in && (in ^ base) % 16) || (got && (got ^ base) % 16))
         return;
-    *out = (struct lift_array){base, in ? in : got, got ? got : in, (uint64_t)from->bytes, from->id,
-                               0,    LIFT_WHOLE};
+    *out = (struct lift_array){.base = base,
+                               .in = in ? in : got,
+                               .got = got ? got : in,
+                               .bytes = (uint64_t)from->bytes,
+                               .id = from->id,
+                               .rows = LIFT_WHOLE};
     if (array->rows.by && !array->rows.listed) {
         const uint64_t element = dtype_bytes(array->dtype);
         out->bytes = (uint64_t)array->dim[1] * element;

@@ -1,7 +1,7 @@
 /*
  * lift_exact.c - registers that are the same for all threads of a block, as expressions over the
- * block's place and the launch's parameters: the tile that a block works on. No value on the way is
- * taken to be negative.
+ * block's place and the launch's parameters: the tile that a block works on. All values on the way
+ * are assumed not to be negative.
  */
 #include <string.h>
 #include "lift/lift_parts.h"

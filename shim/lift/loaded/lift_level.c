@@ -29,7 +29,7 @@ static void give_level(void *user, unsigned reg)
     *there = l->level > *there ? l->level : *there;
 }
 
-/* Of %tid and the like, wherever they stand in an operand. */
+/* The level of the special registers in an operand, such as %tid; the highest of several. */
 static uint8_t level_of_special(const struct ptx_operand *o)
 {
     uint8_t level = LEVEL_LAUNCH;

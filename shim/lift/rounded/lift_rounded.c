@@ -82,7 +82,7 @@ static void give_rounded(void *user, unsigned reg)
     *there = now;
 }
 
-/* Numbers with shadows, which shared memory has no ends of. */
+/* Notes stores of numbers with shadows to shared memory, which then holds no ends of them. */
 static void note_mixed(void *user, unsigned reg)
 {
     struct rounded *r = user;
