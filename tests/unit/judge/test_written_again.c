@@ -223,15 +223,15 @@ static void an_index_that_stands_twice_is_none(void **state)
 {
     (void)state;
     rows[MANY - 1] = 3; /* in the second part of the array */
-    expect(SKIP_REFUSED, "not just once");
+    expect(SKIP_REFUSED, "the index of its place occurs several times");
     rows[MANY - 1] = 1;
     expect(SKIP_NONE, "");
     rows[4] = 3;
     copies = 0;
-    expect(SKIP_REFUSED, "not just once");
+    expect(SKIP_REFUSED, "the index of its place occurs several times");
     assert_int_equal(copies, 2); /* the extremes, and one part */
     extremes[LIFT_INDEX] = MANY; /* stands nowhere */
-    expect(SKIP_REFUSED, "not just once");
+    expect(SKIP_REFUSED, "the index of its place occurs several times");
 }
 
 /* Blocks that the check does not cover may store behind the same address. */
@@ -258,7 +258,7 @@ static void an_index_counts_where_a_nan_is_expected(void **state)
     extremes[LIFT_MOST] = INFINITY;
     expect(SKIP_NONE, "");
     rows[4] = 3;
-    expect(SKIP_REFUSED, "not just once");
+    expect(SKIP_REFUSED, "the index of its place occurs several times");
 }
 
 int main(void)
