@@ -87,10 +87,10 @@ done <"$scratch/rules"
 # PTX that Triton and Inductor made, in the tree: reported are the kernels that are written with an accumulator of 16 bits.
 of_triton() {
     "$cuvet" lint tests/unit/lift/ptx tests/lift/triton >"$scratch/text"
-    grep -q '^7[0-9] kernels of 7[0-9] texts: ' "$scratch/text" &&
+    grep -q '^8[0-9] kernels of 8[0-9] texts: ' "$scratch/text" &&
         diff <(sed -n 's/^[^ ]*\/\([a-z0-9_]*\)\.ptx: kernel .*/\1/p' "$scratch/text" | sort) <(printf '%s\n' "$@" | sort)
 }
-ok 'kernels of Triton' of_triton boxes_narrow boxes_made_narrow boxes_roles_narrow rowsum_bf16 softmax_bf16 attend_narrow tile_e5m2_narrow product_f16_half two_results \
+ok 'kernels of Triton' of_triton boxes_narrow boxes_made_narrow boxes_roles_narrow rowsum_bf16 softmax_bf16 attend_narrow tile_e5m2_narrow tile_i8_narrow product_f16_half two_results \
     boxes_to_e5m2_narrow experts_bf16_narrow folded_narrow groups_narrow groups_made_narrow
 ok 'a kernel that is not there' gives 2 'no kernel is called nosuch' "$cuvet" lint -k nosuch tests/unit/lift/ptx/softmax.ptx
 ok 'a pattern that is none' gives 2 'cuvet lint: --kernel: ' "$cuvet" lint -k '/[/' tests/unit/lift/ptx/softmax.ptx

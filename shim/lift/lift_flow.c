@@ -275,9 +275,11 @@ static void take_shared(void *user, unsigned reg)
 static void spread_shadows(struct flow *f, unsigned at)
 {
     enum lift_class class_ = f->lift->step[at].class_;
-    f->shadow = class_ == CLASS_FLOAT || class_ == CLASS_PRODUCT;
-    f->derived = f->shadow;
+    const bool exact = class_ == CLASS_PRODUCT && lift_is_exact_product(f->ins);
+    f->shadow = class_ == CLASS_FLOAT || (class_ == CLASS_PRODUCT && !exact);
+    f->derived = f->shadow || (exact && lift_is_wgmma(f->ins) && f->shared_derived);
     lift_each_source(f->ins, gather_flow, f);
+    f->shadow &= !exact;
     if (f->ins->space == PTX_SHARED && class_ == CLASS_STORE) {
         f->changed |= f->shadow > f->shared_shadow || f->derived > f->shared_derived;
         f->shared_shadow |= f->shadow;
@@ -440,6 +442,21 @@ static enum lift_refusal find_fresh(struct flow *f)
 
 /* ---- the whole ---- */
 
+/* A sum of integers has no shadow, so no other instruction may give it one. */
+static enum lift_refusal refuse_shadowed_sums(struct flow *f, struct error *err)
+{
+    const struct ptx_function *kernel = f->lift->kernel;
+    for (unsigned i = 0; i < kernel->instruction_count; i++) {
+        const struct ptx_instruction *ins = &kernel->instructions[i];
+        f->shadow = false;
+        if (f->lift->step[i].class_ == CLASS_PRODUCT && lift_is_exact_product(ins))
+            lift_each_result(ins, note_shadow, f);
+        if (f->shadow)
+            return lift_refuse(f->lift, ins, LIFT_MIXED, err);
+    }
+    return LIFT_OK;
+}
+
 static enum lift_refusal refuse_mixed(const struct lift *lift, struct error *err)
 {
     for (unsigned i = 0; i < lift->kernel->register_count; i++) {
@@ -460,6 +477,8 @@ enum lift_refusal lift_flow(struct lift *lift, struct error *err)
         spread_all_shadows(&flow);
     } while (flow.again);
     enum lift_refusal refusal = refuse_mixed(lift, err);
+    if (!refusal)
+        refusal = refuse_shadowed_sums(&flow, err);
     if (!refusal)
         refusal = find_cells(lift, err);
     if (!refusal)

@@ -180,6 +180,8 @@ bool lift_rounds_narrow(const struct ptx_instruction *ins);
 enum lift_kind lift_product_kind(const struct ptx_instruction *ins, unsigned i);
 unsigned lift_product_depth(const struct ptx_instruction *ins);
 bool lift_is_wgmma(const struct ptx_instruction *ins);
+/* A product of integers of 8 bits, with sums of 32. */
+bool lift_is_exact_product(const struct ptx_instruction *ins);
 /* The operand that products are added to. */
 const struct ptx_operand *lift_product_sum(const struct ptx_instruction *ins);
 

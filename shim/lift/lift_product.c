@@ -1,6 +1,6 @@
 /*
  * lift_product.c - mma and wgmma: products of matrices, whose sums a kernel keeps in f32, or in f16
- * against the declared f32.
+ * against the declared f32. Sums of integers are exact, and stay the kernel's own.
  *
  * A thread has numbers of two rows of the result, `r` and `r` + 8. It gathers both rows of a from
  * its lanes or from shared memory, then forms each of its sums in f64. Numbers of 8 bits count as
@@ -125,6 +125,14 @@ static bool known_wgmma(const struct ptx_instruction *ins)
     return lift_product_depth(ins) == 8 * each(ins);
 }
 
+bool lift_is_exact_product(const struct ptx_instruction *ins)
+{
+    const enum ptx_type *t = ins->types;
+    bool bytes = ins->type_count > 2 && (t[1] == PTX_S8 || t[1] == PTX_U8) &&
+                 (t[2] == PTX_S8 || t[2] == PTX_U8);
+    return bytes && t[0] == PTX_S32;
+}
+
 enum lift_refusal lift_classify_product(const struct ptx_instruction *ins, uint8_t *class_)
 {
     static const char *const waits[] = {"fence", "commit_group", "wait_group"};
@@ -135,7 +143,9 @@ enum lift_refusal lift_classify_product(const struct ptx_instruction *ins, uint8
         }
     }
     bool dense = !ptx_has_modifier(ins, "sp") && !ins->guarded;
-    bool known = ins->operand_count > 3 && (lift_is_wgmma(ins) ? known_wgmma(ins) : known_mma(ins));
+    bool known =
+        ins->operand_count > 3 &&
+        (lift_is_exact_product(ins) || (lift_is_wgmma(ins) ? known_wgmma(ins) : known_mma(ins)));
     return dense && known ? LIFT_OK : LIFT_MATRIX;
 }
 
@@ -336,6 +346,10 @@ void lift_write_product(struct lift_writer *w)
     enum lift_kind kind = lift_product_kind(w->ins, 0);
     bool wgmma = lift_is_wgmma(w->ins), small = of_8_bits(w->ins);
     char wide[24] = "0", sum[16];
+    if (lift_is_exact_product(w->ins)) {
+        lift_put_instruction(w);
+        return;
+    }
     snprintf(sum, sizeof sum, "sum%s%s", small ? "8" : "", wgmma ? "_there" : "");
     put_product_head(w);
     put_product_rows(w);

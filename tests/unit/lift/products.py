@@ -44,6 +44,23 @@ def eights(a, b, c, k_size, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, N
 
 
 @triton.jit
+def integer(a, b, c, scale, k_size, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, NARROW: tl.constexpr):
+    rows = tl.program_id(0) * M + tl.arange(0, M)
+    columns, depth = tl.arange(0, N), tl.arange(0, K)
+    a_at = a + rows[:, None] * k_size + depth[None, :]
+    b_at = b + depth[:, None] + columns[None, :] * k_size
+    total = tl.zeros((M, N), dtype=tl.float32)
+    for k in range(0, k_size, K):
+        part = tl.dot(tl.load(a_at), tl.load(b_at), out_dtype=tl.int32)
+        total += part.to(tl.float32) * tl.load(scale + k // K)
+        if NARROW:
+            total = total.to(tl.bfloat16).to(tl.float32)
+        a_at += K
+        b_at += K
+    tl.store(c + rows[:, None] * N + columns[None, :], total.to(tl.bfloat16))
+
+
+@triton.jit
 def scaled(a, b, scale, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     rows, columns, depth = tl.program_id(0) * M + tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
     factors = tl.load(b + depth[:, None] * N + columns[None, :]) * tl.load(scale + depth)[:, None]
@@ -284,6 +301,11 @@ def main(folder):
     write(f"{folder}/tile_e4m3.ptx", eights, arrays, sizes)
     arrays["a"] = "*fp8e4nv"
     write(f"{folder}/tile_e4m3_mma.ptx", eights, arrays, dict(sizes, M=16), warps=1, capability=89)
+    arrays = {"a": "*i8", "b": "*i8", "c": "*bf16", "scale": "*fp32", "k_size": "i32"}
+    sizes = {"M": 64, "N": 32, "K": 32, "NARROW": False}
+    write(f"{folder}/tile_i8.ptx", integer, arrays, sizes)
+    write(f"{folder}/tile_i8_narrow.ptx", integer, arrays, dict(sizes, NARROW=True))
+    write(f"{folder}/tile_i8_mma.ptx", integer, arrays, dict(sizes, M=16), warps=1, capability=80)
     arrays = {"a": "*bf16", "b": "*bf16", "scale": "*fp32", "c": "*bf16"}
     write(f"{folder}/tile_scaled.ptx", scaled, arrays, {"M": 64, "N": 32, "K": 64})
     arrays = {"a": "*bf16", "b": "*bf16", "c": "*bf16", "out": "*bf16", "steps": "i32"}

@@ -84,6 +84,16 @@ static void fill_rounded(unsigned param, void *array, uint64_t bytes)
     (param == 0 ? fill_f32 : fill_e4m3)(param, array, bytes);
 }
 
+/* Integers from -127 to 127, which param 3 scales. */
+static void fill_i8(unsigned param, void *array, uint64_t bytes)
+{
+    uint32_t state = param + 1;
+    if (param == 3)
+        fill_f32(param, array, bytes);
+    for (uint64_t i = 0; param != 3 && i < bytes; i++)
+        ((int8_t *)array)[i] = (int8_t)(127 * number(&state));
+}
+
 #define ARRAY(n, size)                                                                             \
     {                                                                                              \
         (uint64_t)(n) * (size), 0                                                                  \
@@ -115,6 +125,36 @@ static const struct product_case {
      64 * 32,
      0,
      false},
+    {PTX("tile_i8"),
+     {"integer",
+      2,
+      128,
+      16384,
+      {ARRAY(128 * K, 1), ARRAY(32 * K, 1), ARRAY(128 * 32, 2), ARRAY(K / 32, 4), VALUE(K)}},
+     fill_i8,
+     128 * 32,
+     0,
+     false},
+    {PTX("tile_i8_mma"),
+     {"integer",
+      2,
+      32,
+      16384,
+      {ARRAY(32 * K, 1), ARRAY(32 * K, 1), ARRAY(32 * 32, 2), ARRAY(K / 32, 4), VALUE(K)}},
+     fill_i8,
+     32 * 32,
+     0,
+     false},
+    {PTX("tile_i8_narrow"),
+     {"integer",
+      2,
+      128,
+      16384,
+      {ARRAY(128 * K, 1), ARRAY(32 * K, 1), ARRAY(128 * 32, 2), ARRAY(K / 32, 4), VALUE(K)}},
+     fill_i8,
+     128 * 32,
+     0,
+     true},
     {PTX("tile_tf32"),
      {"tile", 2, 32, 16384, {ARRAY(32 * K, 4), ARRAY(K * 16, 4), ARRAY(32 * 16, 4), VALUE(K)}},
      fill_f32,
@@ -288,7 +328,7 @@ static void damage_an_output(unsigned param, void *array, uint64_t bytes)
 static void a_wrong_product_is_found(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 4; i++) { /* of f16, bf16 and integers */
         struct bench_result r = check(&cases[i], damage_an_output);
         assert_int_equal(r.verdict.violations, 1);
         assert_int_equal(r.verdict.first_index, 777);
@@ -316,6 +356,57 @@ static void a_sum_of_8_bits_may_lose_digits(void **state)
     }
 }
 
+/* Sums of integers from 0x4B400000 on are f32 that lie 1.5 2^23 above them. Shared memory also has
+ * numbers with shadows, which the factors come past. */
+static const char sums_as_f32[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n"
+    ".visible .entry k(.param .u64 a, .param .u64 y, .param .u64 s, .param .u64 p, .param .u64 q)\n"
+    "{\n"
+    ".reg .b32 %r<22>; .reg .f32 %f<8>; .reg .b64 %d<10>; .shared .align 16 .b8 tile[512];\n"
+    "ld.param.u64 %d1, [a]; ld.param.u64 %d2, [y]; ld.param.u64 %d9, [s];\n"
+    "mov.u32 %r1, %tid.x; mul.wide.u32 %d3, %r1, 4; add.s64 %d4, %d1, %d3;\n"
+    "mov.u32 %r2, tile; shl.b32 %r3, %r1, 2; add.s32 %r4, %r2, %r3;\n"
+    "ld.global.u32 %r6, [%d4]; st.shared.u32 [%r4], %r6;\n"
+    "ld.global.u32 %r6, [%d4+128]; st.shared.u32 [%r4+128], %r6; bar.sync 0;\n"
+    "ld.shared.u32 %r5, [%r4]; ld.shared.u32 %r7, [%r4+128]; mov.u32 %r9, 1262485504;\n"
+    "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r10, %r11, %r12, %r13}, "
+    "{%r5, %r7, %r7, %r5}, {%r7, %r5}, {%r9, %r9, %r9, %r9};\n"
+    "mov.b32 %f2, %r10; ld.global.f32 %f4, [%d9]; mul.rn.f32 %f5, %f4, 0fCB400000;\n"
+    "fma.rn.f32 %f3, %f2, %f4, %f5; bar.sync 0; st.shared.f32 [%r4+256], %f3; bar.sync 0;\n"
+    "ld.shared.f32 %f6, [tile+256]; add.f32 %f3, %f3, %f6;\n"
+    "add.s64 %d5, %d2, %d3; st.global.f32 [%d5], %f3;\nret;\n}\n";
+
+static void fill_small(unsigned param, void *array, uint64_t bytes)
+{
+    uint32_t state = param + 1;
+    for (uint64_t i = 0; param == 0 && i < bytes; i++)
+        ((int8_t *)array)[i] = (int8_t)(127 * number(&state));
+    if (param == 2)
+        *(float *)array = 0.0625f;
+}
+
+static void move_one(unsigned param, void *array, uint64_t bytes)
+{
+    (void)bytes;
+    if (param == 1)
+        ((float *)array)[5] += 8;
+}
+
+static void integer_sums_may_be_f32(void **state)
+{
+    const struct bench_launch launch = {"k", 1, 32, 0, {ARRAY(64, 4), ARRAY(32, 4), ARRAY(1, 4)}};
+    (void)state;
+    middle = 0;
+    for (unsigned wrong = 0; wrong < 2; wrong++) {
+        const struct bench_result r = bench_check_text(&launch, sums_as_f32, strlen(sums_as_f32),
+                                                       fill_small, wrong ? move_one : NULL);
+        assert_string_equal(r.refused, "");
+        assert_int_equal(r.verdict.checked, 32);
+        assert_int_equal(r.verdict.refused + r.verdict.wide, 0);
+        assert_int_equal(r.verdict.violations, wrong);
+    }
+}
+
 /* ---- what is refused ---- */
 
 #define HEAD                                                                                       \
@@ -326,62 +417,73 @@ static void a_sum_of_8_bits_may_lose_digits(void **state)
 #define D4   "{%f2, %f3, %f4, %f5}"
 #define C4   "{%f1, %f1, %f1, %f1}"
 
+static const struct {
+    const char *text;
+    enum lift_refusal refusal;
+} shapes[] = {
+    {HEAD "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 " D4 ", {%r1, %r2}, {%r3}, " C4
+          ";\n" TAIL,
+     LIFT_OK},
+    {HEAD "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 " D4
+          ", {%r1, %r2, %r3, %r4}, {%r5, %r6}, " C4 ";\n" TAIL,
+     LIFT_OK},
+    {HEAD "mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e5m2.f32 " D4 ", {%r1, %r2}, {%r5}, " C4
+          ";\n" TAIL,
+     LIFT_OK},
+    {HEAD "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32 " D4 ", {%r1, %r2}, {%r5}, " C4
+          ";\n" TAIL,
+     LIFT_MATRIX},
+    {HEAD "mma.sp.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32 " D4
+          ", {%r1, %r2, %r3, %r4}, {%r5, %r6, %r7, %r8}, " C4 ", %r9, 0;\n" TAIL,
+     LIFT_MATRIX},
+    {HEAD "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r1, %r2, %r3, %r4}"
+          ", {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r1, %r2, %r3, %r4};\n"
+          "cvt.rn.f32.s32 %f2, %r1;\n" TAIL,
+     LIFT_OK},
+    {HEAD
+     "mov.b32 %r1, %f1; mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
+     "{%r2, %r3, %r4, %r5}, {%r6, %r7, %r8, %r9}, {%r6, %r7}, {%r1, %r1, %r1, %r1};\n"
+     "add.f32 %f3, %f1, %f1; mov.b32 %r2, %f3; mov.b32 %f4, %r2; add.f32 %f2, %f4, %f1;\n" TAIL,
+     LIFT_MIXED},
+    {HEAD "wgmma.mma_async.sync.aligned.m64n8k32.s32.u8.s8 {%r1, %r2, %r3, %r4}"
+          ", %d2, %d3, %p1;\ncvt.rn.f32.s32 %f2, %r1;\n" TAIL,
+     LIFT_OK},
+    {HEAD "mma.sp.sync.aligned.m16n8k64.row.col.s32.s8.s8.s32 {%r1, %r2, %r3, %r4}"
+          ", {%r1, %r2, %r3, %r4}, {%r5, %r6, %r7, %r8}, {%r1, %r2, %r3, %r4}, %r9, 0;\n" TAIL,
+     LIFT_MATRIX},
+    {HEAD "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 " D4 ", {%r1, %r2}, {%r3, %r4}, " C4
+          ", %r5, 0;\n" TAIL,
+     LIFT_MATRIX},
+    {HEAD "@%p1 mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 " D4 ", {%r1, %r2}, {%r3}, " C4
+          ";\n" TAIL,
+     LIFT_MATRIX},
+    {HEAD "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 " D4 ", {%r1, %r2}, {%r3}, " C4
+          ";\n" TAIL,
+     LIFT_MATRIX},
+    {HEAD "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 " D4
+          ", %d2, %d3, %p1, 1, 1, 0, 0;\n" TAIL,
+     LIFT_OK},
+    {HEAD "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 " D4 ", %d2, %d3, %p1, 1, 1;\n" TAIL,
+     LIFT_MATRIX},
+    {HEAD "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e5m2 " D4 ", %d2, %d3, %p1, 1, 1;\n" TAIL,
+     LIFT_OK},
+    {HEAD "wgmma.mma_async.sync.aligned.m64n8k32.f16.e4m3.e5m2 {%r1, %r2}"
+          ", {%r3, %r4, %r5, %r6}, %d3, %p1, 1, -1;\n" TAIL,
+     LIFT_OK},
+    {HEAD "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e5m2 " D4
+          ", %d2, %d3, %p1, 1, 1, 0, 0;\n" TAIL,
+     LIFT_MATRIX},
+};
+
 static void shapes_without_a_rule_are_refused(void **state)
 {
-    static const struct {
-        const char *text;
-        enum lift_refusal refusal;
-    } rows[] = {
-        {HEAD "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 " D4 ", {%r1, %r2}, {%r3}, " C4
-              ";\n" TAIL,
-         LIFT_OK},
-        {HEAD "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 " D4
-              ", {%r1, %r2, %r3, %r4}, {%r5, %r6}, " C4 ";\n" TAIL,
-         LIFT_OK},
-        {HEAD "mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e5m2.f32 " D4 ", {%r1, %r2}, {%r5}, " C4
-              ";\n" TAIL,
-         LIFT_OK},
-        {HEAD "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32 " D4 ", {%r1, %r2}, {%r5}, " C4
-              ";\n" TAIL,
-         LIFT_MATRIX},
-        {HEAD "mma.sp.sync.aligned.m16n8k64.row.col.f32.e4m3.e4m3.f32 " D4
-              ", {%r1, %r2, %r3, %r4}, {%r5, %r6, %r7, %r8}, " C4 ", %r9, 0;\n" TAIL,
-         LIFT_MATRIX},
-        {HEAD "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%r1, %r2, %r3, %r4}"
-              ", {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r1, %r2, %r3, %r4};\n" TAIL,
-         LIFT_MATRIX},
-        {HEAD "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 " D4
-              ", {%r1, %r2}, {%r3, %r4}, " C4 ", %r5, 0;\n" TAIL,
-         LIFT_MATRIX},
-        {HEAD "@%p1 mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 " D4 ", {%r1, %r2}, {%r3}, " C4
-              ";\n" TAIL,
-         LIFT_MATRIX},
-        {HEAD "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 " D4 ", {%r1, %r2}, {%r3}, " C4
-              ";\n" TAIL,
-         LIFT_MATRIX},
-        {HEAD "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 " D4
-              ", %d2, %d3, %p1, 1, 1, 0, 0;\n" TAIL,
-         LIFT_OK},
-        {HEAD "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 " D4
-              ", %d2, %d3, %p1, 1, 1;\n" TAIL,
-         LIFT_MATRIX},
-        {HEAD "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e5m2 " D4
-              ", %d2, %d3, %p1, 1, 1;\n" TAIL,
-         LIFT_OK},
-        {HEAD "wgmma.mma_async.sync.aligned.m64n8k32.f16.e4m3.e5m2 {%r1, %r2}"
-              ", {%r3, %r4, %r5, %r6}, %d3, %p1, 1, -1;\n" TAIL,
-         LIFT_OK},
-        {HEAD "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e5m2 " D4
-              ", %d2, %d3, %p1, 1, 1, 0, 0;\n" TAIL,
-         LIFT_MATRIX},
-    };
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         struct error err = {{0}};
         struct lift *lift;
         enum lift_refusal refusal =
-            lift_make(&lift, rows[i].text, strlen(rows[i].text), "k", 0, &err);
-        if (refusal != rows[i].refusal)
+            lift_make(&lift, shapes[i].text, strlen(shapes[i].text), "k", 0, &err);
+        if (refusal != shapes[i].refusal)
             fail_msg("row %zu: %s", i, err.text);
         lift_free(lift);
     }
@@ -394,6 +496,7 @@ int main(void)
         cmocka_unit_test(shadows_lie_apart),
         cmocka_unit_test(a_wrong_product_is_found),
         cmocka_unit_test(a_sum_of_8_bits_may_lose_digits),
+        cmocka_unit_test(integer_sums_may_be_f32),
         cmocka_unit_test(shapes_without_a_rule_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
