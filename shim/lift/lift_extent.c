@@ -13,7 +13,7 @@
 #include "lift/lift_parts.h"
 
 enum { STEPS = 8000 /* of one bound, at most */, ALL_STEPS = 100000 /* of one kernel */ };
-enum { DEEP = 24, LONG = 600, NESTED = 20, LITTLE = 1023 /* threads of a block, less one */ };
+enum { DEEP = 64, LONG = 600, NESTED = 20, LITTLE = 1023 /* threads of a block, less one */ };
 
 struct bound {
     struct lift *lift;
@@ -338,10 +338,27 @@ static sum most_written(struct bound *b, unsigned reg, unsigned before, unsigned
     return all;
 }
 
+/* Turns of a loop that counts down to 0. */
+static sum turns_down(struct bound *b, const struct lift_loop *loop, int64_t step)
+{
+    const struct ptx_operand *same;
+    const int at = lift_find_increment(b->lift, loop->counter, &same);
+    const unsigned outer = b->before;
+    b->before = loop->head;
+    sum start = at < 0 ? NULL : most_written(b, loop->counter, loop->head, (unsigned)at);
+    b->before = outer;
+    return add(b, quotient(b, start, -step), number(b, 1));
+}
+
 /* Turns of a loop at most; NULL: unknown. */
 static sum most_turns(struct bound *b, const struct lift_loop *loop)
 {
-    int64_t value;
+    int64_t value, end = 1;
+    const bool constant = extent_constant(loop->limit, &end);
+    if (extent_constant(loop->limit_step, &value) && value < 0)
+        return constant && end == 0 ? turns_down(b, loop, value) : NULL;
+    if (constant && end <= 0)
+        return NULL;
     bool known = (extent_constant(loop->limit_step, &value) && value > 0) ||
                  loop->limit_step->kind == PTX_SPECIAL;
     if (loop->limit_step->kind == PTX_REGISTER) {
@@ -361,18 +378,28 @@ static sum most_turns(struct bound *b, const struct lift_loop *loop)
                number(b, 1));
 }
 
+static bool is_written_behind(const struct bound *b, unsigned reg, const struct lift_loop *loop)
+{
+    bool any = false;
+    for (unsigned i = loop->head; i < b->lift->kernel->instruction_count; i++)
+        any |= i != loop->increment && lift_writes(&b->lift->kernel->instructions[i], reg);
+    return any;
+}
+
 /* What a loop counts up: the start, and as many steps as the loop takes at most. */
 static sum most_counted(struct bound *b, unsigned reg)
 {
     struct lift_loop loop;
     unsigned outer = b->before;
-    if (!lift_find_loop(b->lift, reg, &loop))
+    if (!lift_find_loop(b->lift, reg, &loop) || is_written_behind(b, reg, &loop))
         return NULL;
     b->before = loop.head;
     sum start = most_written(b, reg, loop.head, loop.increment);
     b->before = outer;
     int64_t first;
-    if (loop.below && lift_sum_is_number(start, &first) && first <= 0)
+    if (extent_constant(loop.step, &first) && first < 0)
+        return start;
+    if (loop.below && loop.counter == reg && lift_sum_is_number(start, &first) && first <= 0)
         return add(b, most(b, loop.limit), number(b, -1));
     return start ? add(b, start, multiply(b, most(b, loop.step), most_turns(b, &loop))) : NULL;
 }
@@ -409,15 +436,34 @@ static sum most_defined(struct bound *b, unsigned reg)
 /* Of a window of blocks what they reach may be less than what a guard allows. */
 static sum lower_extent(struct bound *b, sum below, unsigned reg)
 {
+    struct bound free = *b;
     sum reached = b->whole ? NULL : most_defined(b, reg);
     const char *text = lift_sum_text(b->lift, reached);
+    if (!b->whole && !(text && strstr(text, "last_block"))) {
+        free.limits = 0; /* those of its parts may lack the block */
+        reached = most_defined(&free, reg);
+        text = lift_sum_text(b->lift, reached);
+    }
     sum both = text && strstr(text, "last_block") ? smaller(b, below, reached) : NULL;
     return both ? both : below;
 }
 
-static sum most_register(struct bound *b, unsigned reg)
+/* Whether a register is b->index, or is converted from it. */
+static bool is_index(const struct bound *b, const struct ptx_operand *o)
 {
-    if (b->index && *b->index == reg)
+    for (unsigned i = 0; b->index && o->reg != *b->index; i++) {
+        const struct ptx_instruction *ins = i < DEEP ? lift_conversion(b->lift, o) : NULL;
+        if (!ins)
+            return false;
+        o = &ins->operands[1];
+    }
+    return b->index != NULL;
+}
+
+static sum most_register(struct bound *b, const struct ptx_operand *o)
+{
+    const unsigned reg = o->reg;
+    if (is_index(b, o))
         return lift_sum_name(b->lift, INDEX);
     for (unsigned i = 0; i < b->limits; i++) {
         if (b->limit[i].reg != reg)
@@ -442,7 +488,7 @@ static sum most(struct bound *b, const struct ptx_operand *operand)
         return number(b, value);
     if (operand->kind == PTX_SPECIAL)
         return special(b, operand->name);
-    return operand->kind == PTX_REGISTER ? most_register(b, operand->reg) : NULL;
+    return operand->kind == PTX_REGISTER ? most_register(b, operand) : NULL;
 }
 
 /* ---- an array ---- */

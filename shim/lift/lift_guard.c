@@ -15,31 +15,54 @@ struct guards {
 enum { PARTS_DEEP = 3 };
 
 /* The instruction of whole numbers that alone defines a register, by its opcode; NULL: another. */
-static const struct ptx_instruction *defined_by(const struct guards *g, const struct ptx_operand *o,
-                                                const char *opcode)
+static const struct ptx_instruction *defined_by(const struct lift *lift,
+                                                const struct ptx_operand *o, const char *opcode)
 {
-    int def = o->kind == PTX_REGISTER ? g->lift->reg[o->reg].def : -1;
-    const struct ptx_instruction *ins = def < 0 ? NULL : &g->lift->kernel->instructions[def];
+    int def = o->kind == PTX_REGISTER ? lift->reg[o->reg].def : -1;
+    const struct ptx_instruction *ins = def < 0 ? NULL : &lift->kernel->instructions[def];
     return ins && lift_whole_numbers(ins) && strcmp(ins->opcode, opcode) == 0 ? ins : NULL;
 }
 
-/* The limit of a sum holds for its parts as well, none of which is negative; and r < c - d is
- * r + d < c. */
+const struct ptx_instruction *lift_conversion(const struct lift *lift, const struct ptx_operand *o)
+{
+    const struct ptx_instruction *ins = defined_by(lift, o, "cvt");
+    if (!ins || ins->operands[1].kind != PTX_REGISTER)
+        return NULL;
+    const enum ptx_type held = lift->kernel->registers[ins->operands[1].reg].type;
+    return ptx_type_bits(held) <= ptx_type_bits(ins->types[1]) ? ins : NULL;
+}
+
+/* A conversion that leaves a whole number as it is: to as many bits or more, or back to those that
+ * it was made of. NULL: `o` is the result of another instruction. */
+static const struct ptx_instruction *converted(const struct lift *lift, const struct ptx_operand *o)
+{
+    const struct ptx_instruction *ins = lift_conversion(lift, o);
+    if (!ins || ptx_type_bits(ins->types[1]) <= ptx_type_bits(ins->types[0]))
+        return ins;
+    const struct ptx_instruction *wide = lift_conversion(lift, &ins->operands[1]);
+    return wide && ptx_type_bits(wide->types[1]) <= ptx_type_bits(ins->types[0]) ? ins : NULL;
+}
+
+/* The limit of a sum holds for its parts as well, none of which is negative, and that of a
+ * converted number for the number; r < c - d is r + d < c. */
 static void add_limit(struct guards *g, const struct ptx_operand *reg,
                       const struct ptx_operand *below, bool equal, unsigned deep)
 {
     if (g->count == LIFT_LIMITS || reg->kind != PTX_REGISTER || deep > PARTS_DEEP)
         return;
-    const struct ptx_instruction *rest = defined_by(g, below, "sub");
+    const struct ptx_instruction *rest = defined_by(g->lift, below, "sub");
     if (rest) {
         add_limit(g, reg, &rest->operands[1], equal, deep + 1);
         add_limit(g, &rest->operands[2], &rest->operands[1], equal, deep + 1);
         return;
     }
     g->out[g->count++] = (struct lift_limit){reg->reg, below, equal};
-    const struct ptx_instruction *parts = defined_by(g, reg, "or");
+    const struct ptx_instruction *made = converted(g->lift, reg);
+    if (made)
+        add_limit(g, &made->operands[1], below, equal, deep);
+    const struct ptx_instruction *parts = defined_by(g->lift, reg, "or");
     if (!parts)
-        parts = defined_by(g, reg, "add");
+        parts = defined_by(g->lift, reg, "add");
     for (unsigned i = 1; parts && i < 3; i++) {
         const struct ptx_operand *other = &parts->operands[3 - i];
         bool negative = other->kind == PTX_IMMEDIATE && (int64_t)other->bits < 0;
@@ -111,7 +134,7 @@ static bool encloses(const struct lift *lift, unsigned branch, unsigned at)
 /* A copy of no bytes reads nothing: of selp(bytes, 0, p) p holds. */
 static void add_copy_size(struct guards *g, const struct ptx_operand *size, unsigned deep)
 {
-    const struct ptx_instruction *ins = defined_by(g, size, "selp");
+    const struct ptx_instruction *ins = defined_by(g->lift, size, "selp");
     if (!ins || deep > PARTS_DEEP || ins->operands[3].kind != PTX_REGISTER ||
         ins->operands[2].kind != PTX_IMMEDIATE || ins->operands[2].bits)
         return;
@@ -185,7 +208,8 @@ int lift_find_back(const struct lift *lift, unsigned at, unsigned *head)
     return -1;
 }
 
-/* The counter, which is operand `at` of setp, and the limit that it is compared to. */
+/* The counter, which is operand `at` of setp or is converted to it, and the limit that it is
+ * compared to. */
 static bool read_counter(const struct lift *lift, const struct ptx_instruction *ins, unsigned at,
                          const char *const *words, struct lift_loop *out)
 {
@@ -193,7 +217,10 @@ static bool read_counter(const struct lift *lift, const struct ptx_instruction *
     bool below = false;
     for (unsigned i = 0; words[i]; i++)
         below |= ptx_has_modifier(ins, words[i]);
+    const struct ptx_instruction *made = lift_conversion(lift, o);
+    o = made ? &made->operands[1] : o;
     out->limit = &ins->operands[3 - at];
+    out->counter = o->kind == PTX_REGISTER ? o->reg : 0;
     return below && o->kind == PTX_REGISTER &&
            lift_find_increment(lift, o->reg, &out->limit_step) >= 0;
 }

@@ -347,11 +347,15 @@ unsigned lift_limits_if(const struct lift *lift, unsigned reg, bool holds, struc
 /* A register that a loop counts up by `step`, while another is below `limit`, by `limit_step`. */
 struct lift_loop {
     unsigned head, increment; /* instructions */
+    unsigned counter;         /* the register that is compared to the limit */
     const struct ptx_operand *step, *limit, *limit_step;
     bool below; /* all its uses but the comparison have it below the limit */
 };
 bool lift_find_loop(const struct lift *lift, unsigned reg, struct lift_loop *out);
 bool lift_writes(const struct ptx_instruction *ins, unsigned reg);
+/* The conversion between integers that alone defines a register, from all of another; NULL: none.
+ */
+const struct ptx_instruction *lift_conversion(const struct lift *lift, const struct ptx_operand *o);
 /* Where the only r = r + step is; below 0: there is none, or several. */
 int lift_find_increment(const struct lift *lift, unsigned reg, const struct ptx_operand **step);
 /* The innermost loop around an instruction: its last branch; -1: none. */

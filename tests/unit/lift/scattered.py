@@ -27,7 +27,8 @@ def experts(a, b, c, weights, order, expert, padded, n, k_size, slots, b_expert,
     for k in range(0, k_size, K):
         inside = depth < k_size - k
         left = tl.load(a_at, mask=used[:, None] & inside[None, :], other=0.0)
-        total = tl.dot(left, tl.load(b_at, mask=inside[:, None], other=0.0), total)
+        right = tl.load(b_at, mask=inside[:, None], other=0).to(left.dtype)
+        total = tl.dot(left, right, total)
         if NARROW:
             total = total.to(tl.bfloat16).to(tl.float32)
         a_at += K
@@ -55,6 +56,8 @@ def main(folder):
             if kind == "bf16" or not narrow:
                 path = f"{folder}/experts_{kind}{name}.ptx"
                 write(path, experts, arrays | words, dict(tile, NARROW=narrow))
+    write(f"{folder}/experts_i8.ptx", experts, arrays | {"a": "*bf16", "b": "*i8", "c": "*bf16"} | words,
+          dict(tile, NARROW=False))
     write(f"{folder}/put.ptx", put, {"x": "*fp32", "rows": "*i64", "y": "*fp32", "width": "i32"}, {"SIZE": 128})
 
 

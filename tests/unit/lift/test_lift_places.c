@@ -1,6 +1,7 @@
 /* test_lift_places.c - kernels written by hand that store at places from memory: which array names
  * the places, of which arrays rows are copied, and which kernels are refused. */
 #include "lift_bench.h"
+#include "text/textbuf.h"
 
 /* %d5: the number that names a row, from where %d4 leads; %d7: a row's first byte, %d8: a place in
  * it; %p1: whether it lies there. */
@@ -134,6 +135,121 @@ static void indices_have_the_size_of_their_array(void **state)
     }
 }
 
+/* A number below p3 that memory has, in %r5, or a loop that counts to p3: how far stores to y
+ * reach.
+ */
+static const struct {
+    const char *text, *y;
+} limits[] = {
+    {"cvt.s64.s32 %d5, %r5; cvt.u32.u64 %r6, %d5; setp.lt.s32 %p2, %r6, %r3;\n"
+     "shl.b64 %d7, %d5, 2; add.s64 %d9, %d3, %d7; @%p2 st.global.f32 [%d9], %f1;\n",
+     "f32 p2?[(((p3 * 4 - 4) / 4 + 1) * 4) / 4]"},
+    {"cvt.s64.s32 %d5, %r5; setp.lt.s64 %p2, %d5, %d6; mul.wide.s32 %d7, %r5, 4;\n"
+     "add.s64 %d9, %d3, %d7; @%p2 st.global.f32 [%d9], %f1;\n",
+     "f32 p2?[(((p3 * 4 - 4) / 4 + 1) * 4) / 4]"},
+    /* The lower half of a larger number. */
+    {"ld.global.u64 %d5, [%d4]; cvt.u32.u64 %r6, %d5; setp.lt.u32 %p2, %r6, %r3;\n"
+     "shl.b64 %d7, %d5, 2; add.s64 %d9, %d3, %d7; @%p2 st.global.f32 [%d9], %f1;\n",
+     "f32 p2?[*]"},
+    {"mov.u64 %d5, 0;\n"
+     "AGAIN: shl.b64 %d7, %d5, 2; add.s64 %d9, %d3, %d7; st.global.f32 [%d9], %f1;\n"
+     "add.s64 %d5, %d5, 8; cvt.u32.u64 %r6, %d5; setp.lt.u32 %p2, %r6, %r3; @%p2 bra AGAIN;\n",
+     "f32 p2?[(((((p3) / 8) * 32 + 32) / 4 + 1) * 4) / 4]"},
+    /* Counted down to 0, or to another number. */
+    {"shr.u32 %r7, %r3, 3; mov.u64 %d9, %d3;\n"
+     "AGAIN: st.global.f32 [%d9], %f1; add.s64 %d9, %d9, 32; add.s32 %r7, %r7, -1;\n"
+     "setp.ne.b32 %p2, %r7, 0; @%p2 bra AGAIN;\n",
+     "f32 p2?[(((((p3) / 8) * 32 + 32) / 4 + 1) * 4) / 4]"},
+    {"shr.u32 %r7, %r3, 3; mov.u64 %d9, %d3;\n"
+     "AGAIN: st.global.f32 [%d9], %f1; add.s64 %d9, %d9, 32; add.s32 %r7, %r7, -1;\n"
+     "setp.ne.b32 %p2, %r7, -5; @%p2 bra AGAIN;\n",
+     "f32 p2?[*]"},
+    /* Counted up to 0. */
+    {"neg.s32 %r7, %r3; mov.u64 %d9, %d3;\n"
+     "AGAIN: st.global.f32 [%d9], %f1; add.s64 %d9, %d9, 32; add.s32 %r7, %r7, 1;\n"
+     "setp.ne.b32 %p2, %r7, 0; @%p2 bra AGAIN;\n",
+     "f32 p2?[*]"},
+    /* From the last place to the first, by a pointer, and by the counter. */
+    {"mov.u32 %r7, %r3; add.s32 %r8, %r3, -1; mul.wide.s32 %d7, %r8, 32; add.s64 %d9, %d3, "
+     "%d7;\n"
+     "AGAIN: st.global.f32 [%d9], %f1; add.s64 %d9, %d9, -32; add.s32 %r7, %r7, -1;\n"
+     "setp.ne.b32 %p2, %r7, 0; @%p2 bra AGAIN;\n",
+     "f32 p2?[(((p3 * 32 - 32) / 4 + 1) * 4) / 4]"},
+    {"mov.u32 %r7, %r3;\n"
+     "AGAIN: mul.wide.s32 %d7, %r7, 4; add.s64 %d9, %d3, %d7; st.global.f32 [%d9], %f1;\n"
+     "add.s32 %r7, %r7, -1; setp.ne.b32 %p2, %r7, 0; @%p2 bra AGAIN;\n",
+     "f32 p2?[(((p3 * 4) / 4 + 1) * 4) / 4]"},
+    /* Two stores, the last of them at a place that is copied behind the loop. */
+    {"mov.u32 %r7, %r3; mov.u64 %d9, %d3;\n"
+     "AGAIN: st.global.f32 [%d9], %f1; add.s64 %d9, %d9, 32; add.s32 %r7, %r7, -1;\n"
+     "setp.ne.b32 %p2, %r7, 0; @%p2 bra AGAIN;\n"
+     "add.s64 %d9, %d3, 4096; st.global.f32 [%d9], %f1;\n",
+     "f32 p2?[*]"},
+    /* Bytes and words of a number are not the number. */
+    {"cvt.s64.s32 %d5, %r5; cvt.u32.u8 %r6, %r5; setp.lt.u32 %p2, %r6, %r3;\n"
+     "shl.b64 %d7, %d5, 2; add.s64 %d9, %d3, %d7; @%p2 st.global.f32 [%d9], %f1;\n",
+     "f32 p2?[@p1: (4)"},
+    {"ld.global.u64 %d5, [%d2]; cvt.s64.s32 %d17, %d5; setp.lt.s64 %p2, %d17, %d6;\n"
+     "shl.b64 %d7, %d5, 2; add.s64 %d9, %d3, %d7; @%p2 st.global.f32 [%d9], %f1;\n",
+     "f32 p2?[*]"},
+    /* A register that only converts itself. */
+    {"cvt.s32.s32 %r8, %r8; mul.lo.s32 %r6, %r5, %r3; add.s32 %r7, %r6, %r8;\n"
+     "mul.wide.s32 %d7, %r7, 4; add.s64 %d9, %d3, %d7; st.global.f32 [%d9], %f1;\n",
+     "f32 p2?[*]"},
+};
+
+static void limits_hold_behind_conversions(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        char text[4096];
+        snprintf(text, sizeof text, "%s%s%s%s", HEAD, "ld.global.u32 %r5, [%d4];\n", limits[i].text,
+                 TAIL);
+        struct lift *lift = make(text);
+        if (!strstr(lift_signature(lift), limits[i].y))
+            fail_msg("kernel %zu: %s; expected %s", i, lift_signature(lift), limits[i].y);
+        lift_free(lift);
+    }
+}
+
+/* The place of a store is `deep` additions away from the parameter. */
+static void check_deep(unsigned deep, const char *y)
+{
+    struct textbuf text;
+    textbuf_init(&text);
+    textbuf_printf(&text, "%s.reg .b64 %%q<%u>; mov.u64 %%q0, %%d3;\n", HEAD, deep + 1);
+    for (unsigned i = 0; i < deep; i++)
+        textbuf_printf(&text, "add.s64 %%q%u, %%q%u, 4;\n", i + 1, i);
+    textbuf_printf(&text, "st.global.f32 [%%q%u], %%f1;\n%s", deep, TAIL);
+    struct lift *lift = make(text.data);
+    if (!strstr(lift_signature(lift), y))
+        fail_msg("%s; expected %s", lift_signature(lift), y);
+    lift_free(lift);
+    textbuf_release(&text);
+}
+
+static void long_ways_are_followed(void **state)
+{
+    (void)state;
+    check_deep(50, "f32 p2?[(((200) / 4 + 1) * 4) / 4]");
+    check_deep(100, "f32 p2?[*]");
+}
+
+/* A store's guard limits its place, and the block's number within it. */
+static void guarded_places_have_windows(void **state)
+{
+    struct error err = {{0}};
+    struct lift *lift;
+    size_t bytes;
+    char *text = read_file("tests/unit/lift/ptx/gelu.ptx", &bytes);
+    (void)state;
+    assert_int_equal(lift_make(&lift, text, bytes, "gelu", 1 << 20, &err), LIFT_OK);
+    assert_non_null(lift_windows(lift));
+    assert_non_null(strstr(lift_signature(lift), "- first1 from first1]"));
+    lift_free(lift);
+    free(text);
+}
+
 /* What is read depends on which of two stores to one row came first. */
 static void scattered_arrays_are_not_read(void **state)
 {
@@ -184,6 +300,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(places_are_named_or_not),
         cmocka_unit_test(indices_have_the_size_of_their_array),
+        cmocka_unit_test(limits_hold_behind_conversions),
+        cmocka_unit_test(long_ways_are_followed),
+        cmocka_unit_test(guarded_places_have_windows),
         cmocka_unit_test(scattered_arrays_are_not_read),
         cmocka_unit_test(a_load_that_is_passed_over_leaves_its_row),
     };

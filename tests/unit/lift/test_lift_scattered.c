@@ -9,7 +9,8 @@ enum { A, B, C, WEIGHTS, ORDER, EXPERT, PADDED };
 
 static uint16_t *left, *right; /* arrays of the launch */
 static float *weights;
-static bool half; /* f16, else bf16 */
+static bool half;  /* f16, else bf16 */
+static bool small; /* weights of experts in 8 bits */
 
 static uint32_t next_random(uint32_t *state)
 {
@@ -71,7 +72,10 @@ static uint32_t put_in_order(int32_t *order, int32_t *expert)
 static void fill_experts(unsigned param, void *array, uint64_t bytes)
 {
     uint32_t state = param + 1;
-    if (param == A || param == B) {
+    if (param == B && small) {
+        for (uint64_t i = 0; i < bytes; i++)
+            ((int8_t *)array)[i] = (int8_t)next_random(&state);
+    } else if (param == A || param == B) {
         for (uint64_t i = 0; i < bytes / 2; i++)
             ((uint16_t *)array)[i] = to_narrow(random_number(&state));
         *(param == A ? &left : &right) = array;
@@ -95,7 +99,7 @@ static struct bench_launch experts_launch(void)
                                  .block = 128,
                                  .shared = 16384,
                                  .param = {[A] = {SLOTS / 2 * K * 2, 0},
-                                           [B] = {EXPERTS * N * K * 2, 0},
+                                           [B] = {EXPERTS * N * K * (small ? 1 : 2), 0},
                                            [C] = {SLOTS * N * 2, 0},
                                            [WEIGHTS] = {SLOTS * 4, 0},
                                            [ORDER] = {BLOCKS * ROWS * 4, 0},
@@ -113,18 +117,24 @@ static struct bench_result check_experts(const char *path, bench_fill_fn damage)
     return bench_check(&launch, path, fill_experts, damage);
 }
 
+static void check_quiet(const char *path)
+{
+    struct bench_result r = check_experts(path, NULL);
+    assert_string_equal(r.refused, "");
+    assert_int_equal(r.verdict.checked, SLOTS * N);
+    assert_int_equal(r.verdict.refused, 0);
+    assert_int_equal(r.verdict.violations, 0);
+}
+
 static void rows_that_are_right_are_quiet(void **state)
 {
     (void)state;
-    for (int i = 0; i < 2; i++) {
-        half = i == 1;
-        struct bench_result r =
-            check_experts(half ? PTX("experts_fp16") : PTX("experts_bf16"), NULL);
-        assert_string_equal(r.refused, "");
-        assert_int_equal(r.verdict.checked, SLOTS * N);
-        assert_int_equal(r.verdict.refused, 0);
-        assert_int_equal(r.verdict.violations, 0);
-    }
+    check_quiet(PTX("experts_bf16"));
+    small = true;
+    check_quiet(PTX("experts_i8"));
+    small = false;
+    half = true;
+    check_quiet(PTX("experts_fp16"));
     half = false;
 }
 
@@ -187,6 +197,14 @@ static void leave_a_row_out(unsigned param, void *array, uint64_t bytes)
 }
 
 /* Nearly all of the elements of the damaged rows, and no others. */
+static void check_found(const char *path, bench_fill_fn damage, unsigned rows)
+{
+    struct bench_result r = check_experts(path, damage);
+    assert_int_equal(r.verdict.checked, SLOTS * N);
+    assert_true(r.verdict.violations <= rows * N);
+    assert_true(r.verdict.violations > rows * N * 8 / 10);
+}
+
 static void rows_that_are_wrong_are_found(void **state)
 {
     static const struct {
@@ -198,12 +216,11 @@ static void rows_that_are_wrong_are_found(void **state)
                {take_another_expert, 1},
                {leave_a_row_out, 1}};
     (void)state;
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        struct bench_result r = check_experts(PTX("experts_bf16"), row[i].damage);
-        assert_int_equal(r.verdict.checked, SLOTS * N);
-        assert_true(r.verdict.violations <= row[i].rows * N);
-        assert_true(r.verdict.violations > row[i].rows * N * 8 / 10);
-    }
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        check_found(PTX("experts_bf16"), row[i].damage, row[i].rows);
+    small = true;
+    check_found(PTX("experts_i8"), exchange_rows, 2);
+    small = false;
 }
 
 static void narrow_sums_are_found(void **state)
@@ -224,25 +241,32 @@ static const char *window_let(const struct lift_windows *windows, const char *na
 }
 
 /* A window is one block, of which one element names the expert, whose weights alone are copied. */
-static void one_expert_is_copied(void **state)
+static void check_window(const char *path, const char *weight_rows)
 {
     struct error err = {{0}};
     struct lift *lift;
     size_t bytes;
-    char *text = read_file(PTX("experts_bf16"), &bytes);
-    (void)state;
+    char *text = read_file(path, &bytes);
     assert_int_equal(lift_make(&lift, text, bytes, "experts", 1 << 20, &err), LIFT_OK);
     const struct lift_windows *windows = lift_windows(lift);
     assert_non_null(windows);
     assert_string_equal(window_let(windows, "windows"), "grid.x");
     assert_string_equal(window_let(windows, "first5"),
                         "(((first_block / max(1, ((p7 + 31) / 32))) * 4)) / 4 * 4 / 4");
-    assert_non_null(strstr(lift_signature(lift), "u8 p1?[@p5: (p10 * 2) / 1][(min("));
+    assert_non_null(strstr(lift_signature(lift), weight_rows));
+    assert_non_null(strstr(lift_signature(lift), "bf16 p2?[(((p7 * p9 * 2 - 2)"));
     assert_non_null(strstr(lift_signature(lift), " - first5 from first5], "));
     assert_non_null(strstr(lift_formals(lift), "in p1?[r5][n1]"));
     assert_non_null(strstr(lift_formals(lift), ", touch r5 by p5"));
     lift_free(lift);
     free(text);
+}
+
+static void one_expert_is_copied(void **state)
+{
+    (void)state;
+    check_window(PTX("experts_bf16"), "u8 p1?[@p5: (p10 * 2) / 1][(min(");
+    check_window(PTX("experts_i8"), "u8 p1?[@p5: (p10) / 1][(min(");
 }
 
 int main(void)
