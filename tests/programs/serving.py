@@ -296,6 +296,47 @@ def sgl_experts(dtype, tokens, hidden, inner, experts, best, group):
     return [(both.view(tokens, best, 2 * inner), halves), (y, (out * pweight[..., None]).sum(1))]
 
 
+SMALL = {  # of 8 bits: flags of invoke_fused_moe_kernel from use_fp8_w8a8 on, and the shape of a block of weights
+    "fp8": ([True, False, False, False, False], [128, 128]), "int8": ([False, True, False, False, True], None),
+    "int8 weights": ([False, False, True, False, False], None)}
+
+
+def small_weights(w, kind):
+    """Weights [experts][n][k] in 8 bits, and their scales: of blocks, or of each row."""
+    if kind != "fp8":
+        scales = w.float().abs().amax(-1, keepdim=True) / 127
+        return (w.float() / scales).round().to(torch.int8), scales
+    blocks = w.float().unflatten(2, (-1, 128)).unflatten(1, (-1, 128))
+    scales = blocks.abs().amax((2, 4)) / 448
+    return (blocks / scales[:, :, None, :, None]).flatten(3).flatten(1, 2).to(F8), scales
+
+
+def sgl_small_experts(dtype, kind, tokens, hidden, inner, experts, best):
+    """Both products of a layer of experts whose weights have 8 bits, each against plain numbers."""
+    kernels = importlib.import_module("sglang.srt.layers.moe.fused_moe_triton.fused_moe_triton_kernels")
+    import triton.language as tl
+    rows = 16 if tokens < 200 else 64
+    config = dict(BLOCK_SIZE_M=rows, BLOCK_SIZE_N=64, BLOCK_SIZE_K=64, GROUP_SIZE_M=1, num_warps=4, num_stages=3)
+    weight, chosen = randn(tokens, experts).softmax(-1).topk(best, -1)
+    order = aligned(chosen, experts, rows)
+
+    def product(x, n, weighted, shared):
+        w = randn(experts, n, x.shape[1], dtype=dtype, deviation=x.shape[1] ** -0.5)
+        q, scales = small_weights(w, kind)
+        flags, shape = SMALL[kind]
+        y = torch.empty(tokens, best, n, device="cuda", dtype=dtype)
+        kernels.invoke_fused_moe_kernel(x, q, None, y.view(-1, n), None, scales, None, weight, chosen, *order, weighted,
+                                        shared, config, {BF16: tl.bfloat16, F16: tl.float16}[dtype], *flags,
+                                        block_shape=shape, filter_expert=False)
+        px, pw, pweight = plain(x, w, weight)
+        px = px[:, None].expand(-1, best, -1) if shared > 1 else px.view(tokens, best, -1)
+        want = torch.einsum("tbk,tbnk->tbn", px, pw[chosen.cpu()])
+        return y, want * pweight[..., None] if weighted else want
+
+    pairs = [product(randn(tokens, hidden, dtype=dtype), inner, False, best)]
+    return pairs + [product(randn(tokens * best, inner, dtype=dtype), hidden, True, 1)]
+
+
 class Absent(types.ModuleType):
     """Stands for modules and functions of SGLang that the kernels do not need: is_hip() and its like are false."""
     __path__ = []
@@ -336,7 +377,9 @@ def sglang(folder, library):
     sys.meta_path.insert(0, AbsentFinder)
     halves = FLOATS[:2]
     operations = [("triton quantisation", sgl_triton_quant, FLOATS, [(300, 4096), (1, 512)]),
-                  ("experts", sgl_experts, halves, [(24, 64, 48, 8, 2, 1), (300, 512, 320, 16, 4, 8), (1000, 1024, 256, 64, 6, 1)])]
+                  ("experts", sgl_experts, halves, [(24, 64, 48, 8, 2, 1), (300, 512, 320, 16, 4, 8), (1000, 1024, 256, 64, 6, 1)]),
+                  ("experts after quantisation", sgl_small_experts, halves,
+                   [(kind, *size) for kind in SMALL for size in [(24, 256, 128, 8, 2), (300, 512, 384, 32, 4)]])]
     if not library:
         return operations
     torch.ops.load_library(library)
