@@ -338,16 +338,22 @@ static sum most_written(struct bound *b, unsigned reg, unsigned before, unsigned
     return all;
 }
 
+/* The largest that a register has in front of a loop that increments it. */
+static sum most_at_start(struct bound *b, unsigned reg, const struct lift_loop *loop)
+{
+    const struct ptx_operand *step;
+    const int increment = lift_find_increment(b->lift, reg, &step);
+    const unsigned outer = b->before;
+    b->before = loop->head;
+    sum start = increment < 0 ? NULL : most_written(b, reg, loop->head, (unsigned)increment);
+    b->before = outer;
+    return start;
+}
+
 /* Turns of a loop that counts down to 0. */
 static sum turns_down(struct bound *b, const struct lift_loop *loop, int64_t step)
 {
-    const struct ptx_operand *same;
-    const int at = lift_find_increment(b->lift, loop->counter, &same);
-    const unsigned outer = b->before;
-    b->before = loop->head;
-    sum start = at < 0 ? NULL : most_written(b, loop->counter, loop->head, (unsigned)at);
-    b->before = outer;
-    return add(b, quotient(b, start, -step), number(b, 1));
+    return add(b, quotient(b, most_at_start(b, loop->counter, loop), -step), number(b, 1));
 }
 
 /* Turns of a loop at most; NULL: unknown. */
@@ -378,6 +384,7 @@ static sum most_turns(struct bound *b, const struct lift_loop *loop)
                number(b, 1));
 }
 
+/* Whether another instruction than the increment writes a register in the loop or behind it. */
 static bool is_written_behind(const struct bound *b, unsigned reg, const struct lift_loop *loop)
 {
     bool any = false;
@@ -386,18 +393,15 @@ static bool is_written_behind(const struct bound *b, unsigned reg, const struct 
     return any;
 }
 
-/* What a loop counts up: the start, and as many steps as the loop takes at most. */
+/* What a loop counts: the start, and upwards as many steps as the loop takes at most. */
 static sum most_counted(struct bound *b, unsigned reg)
 {
     struct lift_loop loop;
-    unsigned outer = b->before;
     if (!lift_find_loop(b->lift, reg, &loop) || is_written_behind(b, reg, &loop))
         return NULL;
-    b->before = loop.head;
-    sum start = most_written(b, reg, loop.head, loop.increment);
-    b->before = outer;
+    sum start = most_at_start(b, reg, &loop);
     int64_t first;
-    if (extent_constant(loop.step, &first) && first < 0)
+    if (extent_constant(loop.step, &first) && first < 0) /* it only gets smaller */
         return start;
     if (loop.below && loop.counter == reg && lift_sum_is_number(start, &first) && first <= 0)
         return add(b, most(b, loop.limit), number(b, -1));
@@ -440,7 +444,7 @@ static sum lower_extent(struct bound *b, sum below, unsigned reg)
     sum reached = b->whole ? NULL : most_defined(b, reg);
     const char *text = lift_sum_text(b->lift, reached);
     if (!b->whole && !(text && strstr(text, "last_block"))) {
-        free.limits = 0; /* those of its parts may lack the block */
+        free.limits = 0; /* a limit of one of its parts hides which block it belongs to */
         reached = most_defined(&free, reg);
         text = lift_sum_text(b->lift, reached);
     }

@@ -442,7 +442,7 @@ static enum lift_refusal find_fresh(struct flow *f)
 
 /* ---- the whole ---- */
 
-/* A sum of integers has no shadow, so no other instruction may give it one. */
+/* Sums of integers have no shadows: a kernel that also has floats in their registers is refused. */
 static enum lift_refusal refuse_shadowed_sums(struct flow *f, struct error *err)
 {
     const struct ptx_function *kernel = f->lift->kernel;

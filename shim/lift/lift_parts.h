@@ -353,8 +353,7 @@ struct lift_loop {
 };
 bool lift_find_loop(const struct lift *lift, unsigned reg, struct lift_loop *out);
 bool lift_writes(const struct ptx_instruction *ins, unsigned reg);
-/* The conversion between integers that alone defines a register, from all of another; NULL: none.
- */
+/* The conversion of a whole integer register that alone defines `o`; NULL: there is none. */
 const struct ptx_instruction *lift_conversion(const struct lift *lift, const struct ptx_operand *o);
 /* Where the only r = r + step is; below 0: there is none, or several. */
 int lift_find_increment(const struct lift *lift, unsigned reg, const struct ptx_operand **step);

@@ -1,6 +1,6 @@
 /*
  * lift_product.c - mma and wgmma: products of matrices, whose sums a kernel keeps in f32, or in f16
- * against the declared f32. Sums of integers are exact, and stay the kernel's own.
+ * against the declared f32. A product of integers is exact: the kernel's own instruction is kept.
  *
  * A thread has numbers of two rows of the result, `r` and `r` + 8. It gathers both rows of a from
  * its lanes or from shared memory, then forms each of its sums in f64. Numbers of 8 bits count as

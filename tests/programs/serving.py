@@ -269,26 +269,31 @@ def aligned(chosen, experts, rows):
     return [torch.tensor(t, dtype=torch.int32, device="cuda") for t in (order, owner, [len(order)])]
 
 
+def expert_product(x, w, y, scales, routing, weighted, shared, config, flags=(False,) * 5, shape=None):
+    """y = x times the weights of each row's expert; routing: the rows' weights, experts and order."""
+    import triton.language as tl
+    kernels = importlib.import_module("sglang.srt.layers.moe.fused_moe_triton.fused_moe_triton_kernels")
+    weight, chosen, order = routing
+    kernels.invoke_fused_moe_kernel(x, w, None, y, None, scales, None, weight, chosen, *order, weighted, shared, config,
+                                    {BF16: tl.bfloat16, F16: tl.float16}[y.dtype], *flags, block_shape=shape,
+                                    filter_expert=False)
+
+
 def sgl_experts(dtype, tokens, hidden, inner, experts, best, group):
     """A layer of experts: gathered tokens times the weights of each, a gate, times its second weights, and the sum."""
     kernels = importlib.import_module("sglang.srt.layers.moe.fused_moe_triton.fused_moe_triton_kernels")
-    import triton.language as tl
     rows = 16 if tokens < 200 else 64
     config = dict(BLOCK_SIZE_M=rows, BLOCK_SIZE_N=64, BLOCK_SIZE_K=32, GROUP_SIZE_M=group, num_warps=4, num_stages=3)
     x, up = randn(tokens, hidden, dtype=dtype), randn(experts, 2 * inner, hidden, dtype=dtype, deviation=hidden ** -0.5)
     down = randn(experts, hidden, inner, dtype=dtype, deviation=inner ** -0.5)
     weight, chosen = randn(tokens, experts).softmax(-1).topk(best, -1)
-    order = aligned(chosen, experts, rows)
+    routing = weight, chosen, aligned(chosen, experts, rows)
     both = torch.empty(tokens * best, 2 * inner, device="cuda", dtype=dtype)
     each, y = torch.empty(tokens, best, hidden, device="cuda", dtype=dtype), torch.empty(tokens, hidden, device="cuda", dtype=dtype)
 
-    def product(a, b, c, weighted, shared):
-        kernels.invoke_fused_moe_kernel(a, b, None, c, None, None, None, weight, chosen, *order, weighted, shared, config,
-                                        {BF16: tl.bfloat16, F16: tl.float16}[dtype], *[False] * 5, filter_expert=False)
-
-    product(x, up, both, False, best)
+    expert_product(x, up, both, None, routing, False, best, config)
     gated = (F.silu(both[:, :inner].float()) * both[:, inner:].float()).to(dtype)
-    product(gated, down, each.view(tokens * best, hidden), True, 1)
+    expert_product(gated, down, each.view(tokens * best, hidden), None, routing, True, 1, config)
     kernels.moe_sum_reduce_triton(each, y, 1.0)
     px, pup, pdown, pweight = plain(x, up, down, weight)
     halves = torch.einsum("tk,tbnk->tbn", px, pup[chosen.cpu()])
@@ -313,21 +318,17 @@ def small_weights(w, kind):
 
 def sgl_small_experts(dtype, kind, tokens, hidden, inner, experts, best):
     """Both products of a layer of experts whose weights have 8 bits, each against plain numbers."""
-    kernels = importlib.import_module("sglang.srt.layers.moe.fused_moe_triton.fused_moe_triton_kernels")
-    import triton.language as tl
     rows = 16 if tokens < 200 else 64
     config = dict(BLOCK_SIZE_M=rows, BLOCK_SIZE_N=64, BLOCK_SIZE_K=64, GROUP_SIZE_M=1, num_warps=4, num_stages=3)
     weight, chosen = randn(tokens, experts).softmax(-1).topk(best, -1)
-    order = aligned(chosen, experts, rows)
+    routing = weight, chosen, aligned(chosen, experts, rows)
 
     def product(x, n, weighted, shared):
         w = randn(experts, n, x.shape[1], dtype=dtype, deviation=x.shape[1] ** -0.5)
         q, scales = small_weights(w, kind)
         flags, shape = SMALL[kind]
         y = torch.empty(tokens, best, n, device="cuda", dtype=dtype)
-        kernels.invoke_fused_moe_kernel(x, q, None, y.view(-1, n), None, scales, None, weight, chosen, *order, weighted,
-                                        shared, config, {BF16: tl.bfloat16, F16: tl.float16}[dtype], *flags,
-                                        block_shape=shape, filter_expert=False)
+        expert_product(x, q, y.view(-1, n), scales, routing, weighted, shared, config, flags, shape)
         px, pw, pweight = plain(x, w, weight)
         px = px[:, None].expand(-1, best, -1) if shared > 1 else px.view(tokens, best, -1)
         want = torch.einsum("tbk,tbnk->tbn", px, pw[chosen.cpu()])

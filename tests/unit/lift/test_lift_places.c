@@ -135,9 +135,7 @@ static void indices_have_the_size_of_their_array(void **state)
     }
 }
 
-/* A number below p3 that memory has, in %r5, or a loop that counts to p3: how far stores to y
- * reach.
- */
+/* How far stores to y reach, at a number from memory, %r5, below p3, or in a loop of p3 turns. */
 static const struct {
     const char *text, *y;
 } limits[] = {
@@ -179,7 +177,7 @@ static const struct {
      "AGAIN: mul.wide.s32 %d7, %r7, 4; add.s64 %d9, %d3, %d7; st.global.f32 [%d9], %f1;\n"
      "add.s32 %r7, %r7, -1; setp.ne.b32 %p2, %r7, 0; @%p2 bra AGAIN;\n",
      "f32 p2?[(((p3 * 4) / 4 + 1) * 4) / 4]"},
-    /* Two stores, the last of them at a place that is copied behind the loop. */
+    /* The pointer gets another value behind the loop. */
     {"mov.u32 %r7, %r3; mov.u64 %d9, %d3;\n"
      "AGAIN: st.global.f32 [%d9], %f1; add.s64 %d9, %d9, 32; add.s32 %r7, %r7, -1;\n"
      "setp.ne.b32 %p2, %r7, 0; @%p2 bra AGAIN;\n"
@@ -198,7 +196,7 @@ static const struct {
      "f32 p2?[*]"},
 };
 
-static void limits_hold_behind_conversions(void **state)
+static void limits_and_loops_bound_places(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
@@ -235,7 +233,7 @@ static void long_ways_are_followed(void **state)
     check_deep(100, "f32 p2?[*]");
 }
 
-/* A store's guard limits its place, and the block's number within it. */
+/* The store's guard limits a sum that the block's number is a part of. */
 static void guarded_places_have_windows(void **state)
 {
     struct error err = {{0}};
@@ -300,7 +298,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(places_are_named_or_not),
         cmocka_unit_test(indices_have_the_size_of_their_array),
-        cmocka_unit_test(limits_hold_behind_conversions),
+        cmocka_unit_test(limits_and_loops_bound_places),
         cmocka_unit_test(long_ways_are_followed),
         cmocka_unit_test(guarded_places_have_windows),
         cmocka_unit_test(scattered_arrays_are_not_read),

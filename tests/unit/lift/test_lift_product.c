@@ -105,6 +105,15 @@ static void fill_i8(unsigned param, void *array, uint64_t bytes)
 
 enum { K = 192, KEYS = 256 };
 
+/* Two blocks of `integer`, of half the rows each; as many threads as there are rows. */
+#define INTEGERS(rows)                                                                             \
+    {                                                                                              \
+        "integer", 2, rows, 16384,                                                                 \
+        {                                                                                          \
+            ARRAY((rows)*K, 1), ARRAY(32 * K, 1), ARRAY((rows)*32, 2), ARRAY(K / 32, 4), VALUE(K)  \
+        }                                                                                          \
+    }
+
 static const struct product_case {
     const char *path;
     struct bench_launch launch;
@@ -125,36 +134,9 @@ static const struct product_case {
      64 * 32,
      0,
      false},
-    {PTX("tile_i8"),
-     {"integer",
-      2,
-      128,
-      16384,
-      {ARRAY(128 * K, 1), ARRAY(32 * K, 1), ARRAY(128 * 32, 2), ARRAY(K / 32, 4), VALUE(K)}},
-     fill_i8,
-     128 * 32,
-     0,
-     false},
-    {PTX("tile_i8_mma"),
-     {"integer",
-      2,
-      32,
-      16384,
-      {ARRAY(32 * K, 1), ARRAY(32 * K, 1), ARRAY(32 * 32, 2), ARRAY(K / 32, 4), VALUE(K)}},
-     fill_i8,
-     32 * 32,
-     0,
-     false},
-    {PTX("tile_i8_narrow"),
-     {"integer",
-      2,
-      128,
-      16384,
-      {ARRAY(128 * K, 1), ARRAY(32 * K, 1), ARRAY(128 * 32, 2), ARRAY(K / 32, 4), VALUE(K)}},
-     fill_i8,
-     128 * 32,
-     0,
-     true},
+    {PTX("tile_i8"), INTEGERS(128), fill_i8, 128 * 32, 0, false},
+    {PTX("tile_i8_mma"), INTEGERS(32), fill_i8, 32 * 32, 0, false},
+    {PTX("tile_i8_narrow"), INTEGERS(128), fill_i8, 128 * 32, 0, true},
     {PTX("tile_tf32"),
      {"tile", 2, 32, 16384, {ARRAY(32 * K, 4), ARRAY(K * 16, 4), ARRAY(32 * 16, 4), VALUE(K)}},
      fill_f32,
@@ -356,8 +338,8 @@ static void a_sum_of_8_bits_may_lose_digits(void **state)
     }
 }
 
-/* Sums of integers from 0x4B400000 on are f32 that lie 1.5 2^23 above them. Shared memory also has
- * numbers with shadows, which the factors come past. */
+/* Integers that are summed up from 0x4B400000 on have the bits of f32 numbers, 1.5 2^23 larger. The
+ * factors lie in the same shared memory as f32 numbers with shadows. */
 static const char sums_as_f32[] =
     ".version 8.0\n.target sm_80\n.address_size 64\n"
     ".visible .entry k(.param .u64 a, .param .u64 y, .param .u64 s, .param .u64 p, .param .u64 q)\n"
